@@ -2,6 +2,7 @@ import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
 import { createCatchUpRoutes } from "./catch-up.ts";
 import { clusterMiddleware, drainMiddleware, START_PATHS } from "./cluster.ts";
+import { engineMiddleware } from "./cluster-proxy.ts";
 import { createControlRoutes } from "./control/control.ts";
 import { createSearchRoutes } from "./control/search.ts";
 import { createDiagnosisRoutes } from "./diagnosis.ts";
@@ -48,11 +49,12 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
     maxAge: 600,
   });
   app.use("*", (c, next) => (policyOf(c.req.path) === "open" ? open(c, next) : next()));
-  const { cluster } = dependencies;
+  const { cluster, engineProxy } = dependencies;
   if (cluster) {
-    for (const path of START_PATHS) app.use(path, clusterMiddleware(cluster));
+    for (const path of START_PATHS) app.use(path, clusterMiddleware(cluster, engineProxy));
     for (const kind of ["m", "r"])
-      app.use(`/ace/${kind}/:infohash/:key`, drainMiddleware(cluster, dependencies.engine));
+      app.use(`/ace/${kind}/:infohash/:key`, drainMiddleware(cluster, dependencies.engine, engineProxy));
+    if (engineProxy) app.use("/engine/*", engineMiddleware(cluster, engineProxy));
   }
   app.route("/", createPlaybackRoutes(dependencies));
   app.route("/", createSessionRoutes(dependencies));

@@ -2,9 +2,11 @@ import type { Context, MiddlewareHandler } from "hono";
 import { toHex } from "../src/base/bytes.ts";
 import { parseInfohash } from "../src/base/ids.ts";
 import { encodeUtf8 } from "../src/base/utf8.ts";
-import type { Cluster } from "../src/cluster/cluster-contract.ts";
+import type { Cluster, EngineProxy } from "../src/cluster/cluster-contract.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { ContentSelector } from "../src/transfer/contract.ts";
+import { throughEngine } from "./cluster-proxy.ts";
+import { baseUrl } from "./http/access.ts";
 import type { RouteEnv } from "./http/dependencies.ts";
 import { playbackParams, selectorOf } from "./http/params.ts";
 
@@ -14,13 +16,16 @@ const HOP = "_hop";
 /** Paths that start playback. */
 export const START_PATHS = ["/ace/getstream", "/ace/manifest.m3u8", "/hls/manifest.m3u8"];
 
-/** Sends requests for content that another engine has, or should play, to that engine. */
-export function clusterMiddleware(cluster: Cluster): MiddlewareHandler<RouteEnv> {
+/** Sends requests for content that another engine has, or should play, to that engine: by a redirect, or through this one with `proxy`. */
+export function clusterMiddleware(cluster: Cluster, proxy?: EngineProxy): MiddlewareHandler<RouteEnv> {
   return async (c, next) => {
     const content = c.req.query(HOP) === undefined ? await requestedContent(c) : undefined;
     const address = content === undefined ? undefined : await cluster.place(content);
     if (address === undefined) return next();
     const { pathname, search } = new URL(c.req.url);
+    const engines = cluster.engines();
+    const engine = engines.find((each) => each.address === address);
+    if (proxy && engine) return throughEngine(c, { engines, proxy }, engine, `${pathname}${search}&${HOP}=1`);
     return c.redirect(`${address}${pathname}${search}&${HOP}=1`, 302);
   };
 }
@@ -29,7 +34,11 @@ export function clusterMiddleware(cluster: Cluster): MiddlewareHandler<RouteEnv>
  * If this engine is draining, redirects the players of its sessions to another engine, which starts a session for them. Segments have the same
  * numbers on both, so HLS continues.
  */
-export function drainMiddleware(cluster: Cluster, engine: Engine): MiddlewareHandler<RouteEnv> {
+export function drainMiddleware(
+  cluster: Cluster,
+  engine: Engine,
+  proxy?: EngineProxy,
+): MiddlewareHandler<RouteEnv> {
   return async (c, next) => {
     if (!cluster.isDraining) return next();
     const infohash = parseInfohash(c.req.param("infohash") ?? "");
@@ -38,7 +47,9 @@ export function drainMiddleware(cluster: Cluster, engine: Engine): MiddlewareHan
     if (!address || !session) return next();
     const { fileIndex } = await session.info();
     const path = session.output === "hls" ? START_PATHS[1] : START_PATHS[0];
-    return c.redirect(`${address}${path}?infohash=${infohash}&_idx=${fileIndex}&${HOP}=1`, 302);
+    const id = proxy && cluster.engines().find((each) => each.address === address)?.id;
+    const start = id === undefined ? address : `${baseUrl(c)}/engine/${id}`;
+    return c.redirect(`${start}${path}?infohash=${infohash}&_idx=${fileIndex}&${HOP}=1`, 302);
   };
 }
 

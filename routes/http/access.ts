@@ -21,6 +21,8 @@ type PathPolicy = "open" | "methods" | "static" | "same-origin";
  */
 const POLICIES: readonly (readonly [path: RegExp, policy: PathPolicy])[] = [
   [/^\/(?:ace|hls|content|files|vod|signed|subtitles|play\/infohash)\//, "open"],
+  // The same paths on another engine; a pattern of its own keeps the control interface out.
+  [/^\/engine\/[\w-]+\/(?:ace|hls|content|files|subtitles)\//, "open"],
   // `/live/<user>/<password>/…` is for television apps: pages of other sites must not try passwords.
   [/^\/live\/[0-9a-f]{40}\/[^/]*$/i, "open"],
   [/^\/(?:server\/api(?:\/\w*)?|service\/api\/?)$/, "methods"],

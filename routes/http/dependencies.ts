@@ -1,7 +1,7 @@
 import type { Activity } from "../../src/activity/activity-contract.ts";
 import type { Network } from "../../src/base/network.ts";
 import type { CatchUp } from "../../src/catch-up/catch-up-contract.ts";
-import type { Cluster } from "../../src/cluster/cluster-contract.ts";
+import type { Cluster, EngineProxy } from "../../src/cluster/cluster-contract.ts";
 import type { MediaServer } from "../../src/devices/media-server-contract.ts";
 import type { Downloads } from "../../src/downloads/download-contract.ts";
 import type { Engine } from "../../src/engine/engine.ts";
@@ -27,6 +27,8 @@ export interface RouteDependencies {
   readonly players?: Players;
   /** The engines that share the database; absent if it is a database of this engine alone. */
   readonly cluster?: Cluster;
+  /** Requests media of other engines for players. If absent, players are redirected to these. */
+  readonly engineProxy?: EngineProxy;
   /** Signs and verifies links to `/live/` and `/vod/`. If absent, these need no signature. */
   readonly signedLinks?: SignedLinks;
   /** Stops the engine after its players have gone, or after the setting `drain-time`. */

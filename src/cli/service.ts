@@ -14,6 +14,7 @@ import type { Log } from "../base/log.ts";
 import { after } from "../base/time.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import { SOLE_LEASES } from "../cluster/cluster-contract.ts";
+import { createEngineProxy } from "../cluster/engine-proxy.ts";
 import { FoundDevices } from "../devices/found-devices.ts";
 import { createDownloads } from "../downloads/downloads.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
@@ -237,6 +238,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     library,
     players,
     ...(cluster && { cluster }),
+    ...(config.clusterProxy === "on" && { engineProxy: createEngineProxy(runtime) }),
     ...(config.linkKey !== "" && { signedLinks: createSignedLinks(config.linkKey, clock.unixSeconds) }),
     ...(options.stop && { drain: options.stop }),
     broadcasts,

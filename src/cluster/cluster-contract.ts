@@ -48,6 +48,25 @@ export interface ClusterEngine {
   readonly version: string;
 }
 
+/** Requests media from other engines of the cluster, for players that cannot reach them. */
+export interface EngineProxy {
+  /**
+   * Sends a request to an address of the cluster. Does not follow redirects. The body has to be read to its end or cancelled. Rejects with
+   * `url_unreachable`.
+   */
+  request(
+    url: URL,
+    method: "GET" | "HEAD",
+    headers: Readonly<Record<string, string>>,
+  ): Promise<ProxiedResponse>;
+}
+
+interface ProxiedResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: ReadableStream<Uint8Array>;
+}
+
 /** Leases of an engine that shares its store with no other: every job is free. */
 export const SOLE_LEASES: Leases = {
   take: async () => ({ fence: undefined, lost: new AbortController().signal, release: async () => {} }),

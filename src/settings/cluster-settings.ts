@@ -1,4 +1,4 @@
-import { duration, engineAddress, secretText } from "./kinds.ts";
+import { duration, engineAddress, onOff, secretText } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
 /** Settings of several engines that share a database on a server. */
@@ -9,6 +9,12 @@ export function clusterSettings() {
       engineAddress(),
       "",
       "URL at which players and the other engines of the same database reach this one, such as http://10.0.0.5:6878; without it this engine gets no players of others",
+    ),
+    clusterProxy: setting(
+      "cluster-proxy",
+      onOff(),
+      "off",
+      "Fetch content that another engine plays from that engine, instead of sending the player there; the engines must list each other in --trusted-proxies",
     ),
     linkKey: setting(
       "link-key",

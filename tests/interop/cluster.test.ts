@@ -62,11 +62,14 @@ describe("three engines on one Redis server", { timeout: 240_000 }, () => {
     await once(lists, "listening");
     for (let n = 0; n < 3; n++) engines.push(await start(n));
   });
-  const start = (n: number) => {
+  const start = (n: number, more: Record<string, string> = {}) => {
     const env = (url: string) => ({
       SLUICE_STORE: redis.url,
       SLUICE_CLUSTER_ADDRESS: url,
       SLUICE_DRAIN_TIME: "3s",
+      SLUICE_TRUSTED_PROXIES: "127.0.0.1",
+      SLUICE_ALLOWED_HOSTS: "127.0.0.1",
+      ...more,
     });
     return startEngine({ env, dataDir: scratch.file(`engine-${n}`) });
   };
@@ -144,6 +147,53 @@ describe("three engines on one Redis server", { timeout: 240_000 }, () => {
     const { value } = await reader.read();
     assert.equal(value![0], 0x47, "a transport stream");
     await reader.cancel();
+  });
+
+  test("--cluster-proxy: a player that reaches one engine only watches content of another one through it", async () => {
+    const entry = await start(3, { SLUICE_CLUSTER_PROXY: "on" });
+    try {
+      const found = await call(entry, "get_cluster");
+      const playing = await playedBy(engines[0]!, broadcast.magnet);
+      const { id } = found.engines.find(({ address }: { address: string }) => address === playing);
+      const magnet = encodeURIComponent(broadcast.magnet);
+      const prefix = `${entry.url}/engine/${id}`;
+      // The URLs in JSON, manifests and redirects lead through the first engine.
+      const json = await (await fetch(`${entry.url}/ace/manifest.m3u8?magnet=${magnet}&format=json`)).json();
+      const urls = Object.values((json as { response: object }).response).filter((text) =>
+        /^http/.test(String(text)),
+      );
+      assert.ok(
+        urls.length >= 3 && urls.every((url) => String(url).startsWith(`${prefix}/`)),
+        JSON.stringify(json),
+      );
+      const manifest = await fetch(`${entry.url}/ace/manifest.m3u8?magnet=${magnet}`);
+      assert.ok(manifest.url.startsWith(`${prefix}/`), manifest.url);
+      const segment = (await manifest.text()).split("\n").find((line) => /^[^#].*\.ts/.test(line))!;
+      const bytes = new Uint8Array(await (await fetch(new URL(segment, manifest.url))).arrayBuffer());
+      assert.equal(bytes[0], 0x47);
+      assert.equal(bytes.length % 188, 0);
+      const stream = await fetch(`${entry.url}/ace/getstream?magnet=${magnet}`);
+      assert.equal(new URL(stream.url).origin, entry.url);
+      const reader = stream.body!.getReader();
+      assert.equal((await reader.read()).value![0], 0x47);
+      const players = async () =>
+        (await call(engines.find(({ url }) => url === playing)!, "get_cluster")).engines[0].players;
+      const before = await players();
+      // A player that hangs up ends its session on the other engine.
+      await reader.cancel();
+      await until(async () => (await players()) < before, "the end of the session");
+      // The control interface of other engines is not reachable, and paths do not nest.
+      for (const path of ["/server/api?method=get_version", "/engine/x/ace/getstream", "/ace/../server/api"])
+        assert.equal((await fetch(`${prefix}${path}`)).status, 404, path);
+      const unknown = `${entry.url}/engine/gone/ace/m/${broadcast.infohash}/key.m3u8`;
+      const again = await fetch(unknown, { redirect: "manual" });
+      assert.equal(
+        again.headers.get("location"),
+        `${entry.url}/ace/manifest.m3u8?infohash=${broadcast.infohash}`,
+      );
+    } finally {
+      await entry.stop();
+    }
   });
 
   test("SIGTERM: the engine sends its players to the other one, and ends", async () => {
