@@ -78,6 +78,8 @@ const MAX_MESSAGE_BYTES = 20 * 1024;
  * about 60 a second. */
 const MESSAGES_PER_SECOND = 300;
 const MESSAGE_BURST = 1_000;
+/** An extension handshake counts as this many messages. Peers send one, and seldom a second (BEP 10). */
+const EXTENSION_HANDSHAKE_MESSAGES = 30;
 /** The message ids that peers shall use. */
 const METADATA_ID = 1;
 const PEX_ID = 2;
@@ -309,7 +311,7 @@ export class PeerLink implements PunchPeer {
     // A chunk costs its sender as much as us; other messages are short, but their replies may be long.
     const isFree = id === LIVE_ID && (payload[0] === LIVE_KIND.chunk || this.#expected.take(payload[0]!));
     // The rest of a read is processed even if the allowance is used up; then reading pauses.
-    if (!isFree) this.#messageRate.spend(1, this.#now);
+    if (!isFree) this.#messageRate.spend(id === 0 ? EXTENSION_HANDSHAKE_MESSAGES : 1, this.#now);
     if (id === 0) this.#extensionHandshakeReceived(decodeExtensionHandshake(payload));
     else if (id === LIVE_ID) this.#live(payload);
     else if (id === METADATA_ID) this.#metadataReceived(payload);

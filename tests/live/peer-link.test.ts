@@ -366,6 +366,18 @@ test("PeerLink.isFlooding: many messages are a flood; many chunks, and responses
   assert.equal(called.link.isFlooding(instant(65_000)), false);
 });
 
+test("PeerLink.isFlooding: a few extension handshakes are no flood; two hundred a second are, because they are costly", () => {
+  for (const [count, isFlood] of [
+    [20, false],
+    [100, true],
+  ] as const) {
+    const called = noted(2, true);
+    called.link.received(strangerSays([0, strangerHello()]), instant(1));
+    for (let i = 0; i < count; i++) called.link.received(framed(0, strangerHello()), instant(1 + 5 * i));
+    assert.equal(called.link.isFlooding(instant(1 + 5 * count)), isFlood);
+  }
+});
+
 test("PeerLink.received: ignores the messages of BEP 3", () => {
   const called = noted(2, true);
   const have = [0, 0, 0, 5, 4, 0, 0, 0, 1];
