@@ -16,7 +16,7 @@ const TICK_MS = 1_000;
 /** Dependencies of {@link ActivityFeed}. */
 interface ActivityDependencies {
   readonly clock: Clock;
-  readonly engine: Pick<Engine, "figures">;
+  readonly engine: Pick<Engine, "figures" | "onTransferOpened">;
   readonly log: Pick<LogRing, "after">;
 }
 

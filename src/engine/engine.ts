@@ -113,6 +113,8 @@ export interface Engine {
   /** The broadcasts of this engine. */
   readonly broadcasts: Broadcasts;
   figures(): EngineFigures;
+  /** Calls `opened` when a transfer opens. Returns a function that ends this. */
+  onTransferOpened(opened: () => void): () => void;
   /** Returns what each session and each transfer does. */
   activity(): EngineActivity;
   /** Returns how much of the content is held, in `cells` equal parts or one for each piece, each 0 to 9; empty if it has no pieces. */
@@ -170,8 +172,12 @@ export function createEngine(dependencies: EngineDependencies): Engine {
   const channels = new OpenedChannels({ runtime, settings, transfers, log, connect });
   const resolve = channels.resolver(createContentResolver({ ...dependencies, log }));
   const endUnused: Sessions["endUnused"] = (candidates) => sessions.endUnused(candidates);
+  const transferListeners = new Set<() => void>();
   const holds = new Holds({
     ...{ clock, transfers: channels, endUnused, log },
+    opened: () => {
+      for (const opened of [...transferListeners]) opened();
+    },
     get idleMs() {
       return settings.transferIdleMs;
     },
@@ -243,6 +249,10 @@ export function createEngine(dependencies: EngineDependencies): Engine {
       };
     },
     figures: () => ({ ...sessions.figures(), transfers: holds.figures() }),
+    onTransferOpened(opened) {
+      transferListeners.add(opened);
+      return () => transferListeners.delete(opened);
+    },
     activity: () => ({
       sessions: sessions.activity(),
       transfers: holds

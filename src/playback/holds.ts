@@ -37,6 +37,8 @@ interface HoldsDependencies {
   readonly idleMs: number;
   /** Ends the sessions of the transfer that is used least, so that it has no holders; does nothing if all are in use. */
   readonly endUnused: (transfers: readonly HeldTransfer[]) => void;
+  /** Called when a transfer has been opened. */
+  readonly opened?: () => void;
   readonly log: Log;
 }
 
@@ -66,6 +68,7 @@ export class Holds {
     const held = known ?? { transfer, isForeign, holders: 0, resting: 0, idleSince: 0, cancelIdle: () => {} };
     if (!isForeign) held.isForeign = false;
     this.#held.set(content.infohash, held);
+    if (known === undefined) this.#dependencies.opened?.();
     return this.#hold(held);
   }
 

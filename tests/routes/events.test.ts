@@ -17,8 +17,19 @@ const NEIGHBOUR = {
 function appWithActivity() {
   const clock = new FakeClock();
   const log = new LogRing();
-  const activity = new ActivityFeed({ clock, engine: { figures: () => app.engine.figures() }, log });
+  const listeners = new Set<() => void>();
+  const engine = {
+    figures: () => app.engine.figures(),
+    onTransferOpened(opened: () => void) {
+      listeners.add(opened);
+      return () => listeners.delete(opened);
+    },
+  };
+  const activity = new ActivityFeed({ clock, engine, log });
   const app: ReturnType<typeof fakeApp> = fakeApp({ dependencies: { activity } });
+  app.engine.onTransferOpened(() => {
+    for (const opened of listeners) opened();
+  });
   return { ...app, clock, log, activity };
 }
 
@@ -131,12 +142,36 @@ test("LogRing: keeps the latest 2,000 lines and numbers all of them", () => {
   assert.deepEqual(ring.after(5_000), []);
 });
 
-test("SpeedHistory: keeps one hour of samples", async () => {
+test("SpeedHistory: keeps one hour of samples; an idle engine has no timer for them", async () => {
   const { activity, clock } = appWithActivity();
   for (let i = 0; i < 73; i++) await clock.advance(50_000);
-  assert.equal(activity.speeds.length, 720);
-  activity.close();
   assert.equal(clock.waiting, 0);
+  const { speeds } = activity;
+  assert.equal(speeds.length, 720);
+  // The samples of the idle time are 5 s apart, the last one at most 5 s old.
+  for (let i = 1; i < speeds.length; i++) assert.equal(speeds[i]!.at - speeds[i - 1]!.at, 5);
+  assert.ok(clock.unixSeconds() - speeds.at(-1)!.at < 5);
+  activity.close();
+});
+
+test("SpeedHistory: samples while a transfer is open, whether the history is read or not", async () => {
+  const app = appWithActivity();
+  const { activity, clock } = app;
+  await clock.advance(100_000);
+  assert.equal(clock.waiting, 0);
+  await app.call(`/ace/getstream?infohash=${HASH}&pid=a`, PLAYER);
+  assert.equal(clock.waiting, 1);
+  await clock.advance(20_000);
+  const open = activity.speeds.filter(({ transfers }) => transfers[0]?.infohash === HASH);
+  assert.deepEqual([activity.speeds.length, open.length], [24, 4]);
+  // After the end of the transfer it stops again.
+  await app.json(
+    `/server/api?${new URLSearchParams({ api_version: "3", method: "transfer_stop", token: await app.library.access.token(), infohash: HASH })}`,
+  );
+  await clock.advance(10_000);
+  assert.equal(clock.waiting, 0);
+  assert.equal(activity.speeds.length, 26);
+  activity.close();
 });
 
 test("transfer_stop and get_piece_map: need an open transfer", async () => {
