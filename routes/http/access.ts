@@ -25,6 +25,8 @@ const POLICIES: readonly (readonly [path: RegExp, policy: PathPolicy])[] = [
   [/^\/engine\/[\w-]+\/(?:ace|hls|content|files|subtitles)\//, "open"],
   // `/live/<user>/<password>/…` is for television apps: pages of other sites must not try passwords.
   [/^\/live\/[0-9a-f]{40}\/[^/]*$/i, "open"],
+  // Pages for viewers on other sites (`sluice viewer-page`) get the same media from the swarm, and verify them.
+  [/^\/swarm\/[0-9a-f]{40}(?:\/(?:settings|peerjs(?:\/(?:id|peers))?))?$/i, "open"],
   [/^\/(?:server\/api(?:\/\w*)?|service\/api\/?)$/, "methods"],
   [/^\/webui\/api\/service\/?$/, "methods"],
   [/^\/(?:docs\/?)?$/, "static"],

@@ -32,6 +32,7 @@ export type CommandName =
   | "play"
   | "broadcast"
   | "relay"
+  | "viewer-page"
   | "status"
   | "doctor"
   | "settings"

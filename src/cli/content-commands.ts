@@ -1,11 +1,11 @@
-import type { Command } from "./command.ts";
+import { type Command, JSON_FLAG } from "./command.ts";
 
 /** Settings that matter to broadcasts and relays. */
 const LIVE_SETTINGS = ["upload-limit", "p2p-host", "p2p-port", "max-connections", "data-dir", "log"];
 
 const CONTENT = "<link | magnet | infohash | transport file | url>";
 
-/** The commands that take content: play, broadcast and relay. */
+/** The commands that take content, and the one that writes a page for it. */
 export const CONTENT_COMMANDS: readonly Command[] = [
   {
     name: "play",
@@ -187,6 +187,25 @@ export const CONTENT_COMMANDS: readonly Command[] = [
     examples: [
       ["sluice relay 'sluice:?magnet=…'", "until Ctrl-C; prints the address to give to the source"],
       ["sluice relay news.sluice --upload-limit 20MB --live-window 2h", "viewers can seek back two hours"],
+    ],
+  },
+  {
+    name: "viewer-page",
+    summary: "Write the page for viewers of a live stream into a folder, for any web server",
+    operands: "<folder>",
+    maxOperands: 1,
+    completes: "files",
+    flags: [
+      { name: "infohash", value: "HEX", help: "The stream: 40 hexadecimal digits" },
+      { name: "engine", value: "URL", help: "The engine that serves the stream, as its viewers reach it" },
+      JSON_FLAG,
+    ],
+    takesSettings: false,
+    examples: [
+      [
+        "sluice viewer-page site --infohash 0123… --engine https://tv.example.org/",
+        "upload the folder to a web server",
+      ],
     ],
   },
 ];

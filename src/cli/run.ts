@@ -81,6 +81,8 @@ async function runCommand(context: Context, config: Config, log: Log, args: Argu
       return (await import("./broadcast.ts")).broadcast(context, config, log, args);
     case "relay":
       return (await import("./relay.ts")).relay(context, config, log, args);
+    case "viewer-page":
+      return (await import("./viewer-page.ts")).viewerPage(context, args);
     case "status":
       return (await import("./status.ts")).status(context, config, args);
     case "doctor":

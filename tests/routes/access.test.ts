@@ -235,7 +235,10 @@ test("x.pe in a link of another site: private peers are ignored, names are resol
 
 test("CORS: media, redirects and session JSON are open to web players; private control methods are not", async () => {
   const app = fakeApp();
-  for (const path of ["/ace/getstream", "/ace/stat/x/y", "/ace/c/x/0.ts", "/files/x/0/y", "/content/x/y"]) {
+  const swarm = `/swarm/${"ab".repeat(20)}`;
+  const swarms = [`${swarm}/peerjs/id`, `${swarm}/peerjs/peers`, `${swarm}/peerjs`];
+  const media = ["/ace/getstream", "/ace/stat/x/y", "/ace/c/x/0.ts", "/files/x/0/y", "/content/x/y"];
+  for (const path of [...media, ...swarms]) {
     const response = await app.call(path, { headers: { origin: "https://player.example" } });
     assert.equal(response.headers.get("access-control-allow-origin"), "*", path);
   }
@@ -257,6 +260,7 @@ test("CORS: a page of another site can read that it is refused, and nothing else
   const refused = [
     "/server/api?method=playlist_get",
     "/server/api?method=get_api_access_token",
+    `/swarm/${"ab".repeat(20)}/other`,
     "/search?query=a",
   ];
   for (const path of refused) {

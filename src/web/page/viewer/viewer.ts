@@ -21,8 +21,14 @@ const FALLBACK_MS = 12_000;
 const element = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
 const video = element<HTMLVideoElement>("video");
 const status = element("status");
-const infohash = location.pathname.split("/").pop() ?? "";
-const swarmUrl = new URL(`../swarm/${infohash}`, location.href).href;
+/** A page that `sluice viewer-page` wrote names its stream and engine; that of an engine has them in its address. */
+const named = (name: string) =>
+  document.querySelector<HTMLMetaElement>(`meta[name="sluice-${name}"]`)?.content;
+const engineUrl = named("engine") ?? new URL("../", location.href).href;
+const infohash = named("infohash") ?? location.pathname.split("/").pop() ?? "";
+const swarmUrl = new URL(`swarm/${infohash}`, engineUrl).href;
+/** The folder of this script and of those that it loads by their path. */
+const appUrl = new URL(named("engine") === undefined ? "../app/" : "app/", location.href);
 
 /** Figures for tests and for programs that embed the page. */
 const facts: { figures?: ViewerFigures; startMs?: number; stalls: number; isFallback: boolean } = {
@@ -43,7 +49,7 @@ async function main(): Promise<void> {
   document.title = settings.title;
   element("title").textContent = settings.title;
   filterConnections(new CandidateFilter());
-  const worker = new Worker(new URL("../app/viewer/worker.js", location.href));
+  const worker = new Worker(new URL("viewer/worker.js", appUrl));
   const post = (message: ToWorker, transfer: Transferable[] = []) => worker.postMessage(message, transfer);
   const loads = new WorkerLoads(post);
   const sharing = new Sharing({ ...settings, url: swarmUrl, post });
@@ -82,7 +88,7 @@ function play(loads: WorkerLoads): void {
     manifestLoadPolicy: { default: loadPolicy },
     playlistLoadPolicy: { default: loadPolicy },
   };
-  const workerPath = new URL("../app/hls.worker.js", location.href).href;
+  const workerPath = new URL("hls.worker.js", appUrl).href;
   const common = { workerPath, lowLatencyMode: true, backBufferLength: 60, maxLiveSyncPlaybackRate: 1.04 };
   let hls = new Hls({ ...common, ...policies, loader: workerLoader(loads) });
   // The path is virtual: the loader asks the worker.
@@ -91,7 +97,7 @@ function play(loads: WorkerLoads): void {
     facts.isFallback = true;
     hls.destroy();
     hls = new Hls(common);
-    start(hls, new URL(`../live/${infohash}/index.m3u8`, location.href).href);
+    start(hls, new URL(`live/${infohash}/index.m3u8`, engineUrl).href);
   }, FALLBACK_MS);
   const began = performance.now();
   video.addEventListener("playing", () => {

@@ -1,0 +1,41 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { parseHttpUrl } from "../base/http-url.ts";
+import { parseInfohash } from "../base/ids.ts";
+import { staticViewer } from "../web/static-viewer.ts";
+import { type Arguments, usageError } from "./args.ts";
+import type { Context } from "./context.ts";
+import { printable } from "./log.ts";
+
+/** `sluice viewer-page`: writes the page for viewers of a live stream into a folder, for any web server. Resolves to the exit code. */
+export async function viewerPage(context: Context, args: Arguments): Promise<number> {
+  const [folder] = args.operands;
+  if (folder === undefined) throw usageError("viewer-page: expected a folder to write to");
+  const infohash = parseInfohash(textOf(args, "infohash"));
+  if (infohash === undefined) throw usageError("viewer-page: --infohash: expected 40 hexadecimal digits");
+  const url = textOf(args, "engine");
+  if (parseHttpUrl(url) === undefined)
+    throw usageError(
+      "viewer-page: --engine: expected the URL of the engine, such as https://tv.example.org/",
+    );
+  const engine = new URL(url);
+  if (engine.username !== "" || engine.password !== "" || engine.search !== "" || engine.hash !== "")
+    throw usageError("viewer-page: --engine: expected a URL without password, query and fragment");
+  if (!engine.pathname.endsWith("/")) engine.pathname += "/";
+  const files = await staticViewer(context.webAssets, { engine, infohash });
+  const target = resolve(folder);
+  for (const [name, text] of files) {
+    const path = join(target, name);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, text);
+  }
+  if (args.flags.has("json"))
+    context.stdout.write(`${JSON.stringify({ folder: target, files: [...files.keys()] })}\n`);
+  else context.stderr.write(`${printable(folder)}: ${files.size} files\n`);
+  return 0;
+}
+
+function textOf({ flags }: Arguments, name: string): string {
+  const value = flags.get(name);
+  return typeof value === "string" ? value : "";
+}

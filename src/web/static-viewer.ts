@@ -1,0 +1,74 @@
+import { assert } from "../base/assert.ts";
+import type { WebAssets } from "./assets.ts";
+
+/** Which stream the page plays, and from where. */
+export interface StaticViewer {
+  /** The engine that the page connects to: an `http:` or `https:` URL that ends with a slash. */
+  readonly engine: URL;
+  /** 40 hexadecimal digits. */
+  readonly infohash: string;
+}
+
+/** Scripts that the page loads at run time by their path. */
+const LOADED_LATER = ["/app/viewer/worker.js", "/app/hls.worker.js"];
+const REFERENCE = /(?:"|')[\w./-]*?(chunk-[\w-]+\.js)(?:"|')/g;
+
+/**
+ * Returns the page for viewers as files for any web server, by their path.
+ *
+ * @param assets the files of the engine's page
+ * @param viewer the stream and its engine
+ */
+export async function staticViewer(
+  assets: WebAssets,
+  { engine, infohash }: StaticViewer,
+): Promise<Map<string, string>> {
+  const all = await assets();
+  const textOf = (path: string): string => {
+    const asset = Object.hasOwn(all, path) ? all[path] : undefined;
+    assert(asset !== undefined, `the program lacks ${path}`);
+    return asset.text;
+  };
+  const html = textOf("/watch");
+  const files = new Map<string, string>();
+  const add = (path: string): void => {
+    const name = path.slice(1);
+    if (files.has(name)) return;
+    const text = textOf(path);
+    files.set(name, text);
+    if (path.endsWith(".js")) for (const [, chunk] of text.matchAll(REFERENCE)) add(`/app/${chunk}`);
+  };
+  for (const [, path] of html.matchAll(/(?:href|src)="\.\.(\/app\/[^"]+)"/g)) add(path!);
+  for (const path of LOADED_LATER) add(path);
+  const head = [
+    `<meta http-equiv="content-security-policy" content="${policy(engine)}" />`,
+    `<meta name="referrer" content="no-referrer" />`,
+    `<meta name="sluice-engine" content="${escaped(engine.href)}" />`,
+    `<meta name="sluice-infohash" content="${infohash}" />`,
+  ];
+  const placed = html.replaceAll('"../app/', '"app/');
+  files.set(
+    "index.html",
+    placed.replace(/(<meta charset[^>]*>)/, (charset) => [charset, ...head].join("\n    ")),
+  );
+  return files;
+}
+
+/** The page may connect to its engine only. */
+function policy(engine: URL): string {
+  const socket = engine.origin.replace(/^http/, "ws");
+  return escaped(
+    [
+      "default-src 'none'",
+      ...["script-src", "style-src", "img-src", "worker-src"].map((name) => `${name} 'self'`),
+      "media-src 'self' blob: data:",
+      `connect-src 'self' ${engine.origin} ${socket}`,
+      "base-uri 'none'",
+      "form-action 'none'",
+    ].join("; "),
+  );
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
+}
