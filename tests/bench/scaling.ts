@@ -10,7 +10,7 @@ import {
   startSession,
 } from "../parts/engine.ts";
 import { startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
-import { startProcess, usageOf } from "../parts/process.ts";
+import { type RunningProcess, startProcess, usageOf } from "../parts/process.ts";
 import { charts, type Point } from "./chart.ts";
 import type { LoadReport } from "./player-load.ts";
 import { markdownTable } from "./table.ts";
@@ -22,6 +22,8 @@ const QUIET = { SLUICE_LOG: "error" };
 const PLAYER_SECONDS = 10;
 const SWARM_SECONDS = 10;
 const PLAYER_KBIT = 3_000;
+/** Players whose packets are checked. */
+const CHECKED_PLAYERS = 20;
 
 /** How much of each thing is measured; larger numbers than these take long. */
 export interface ScalingSizes {
@@ -76,7 +78,10 @@ interface Cost {
   readonly note?: string;
 }
 
-/** Players of one live stream, in a process of their own. The engine's CPU is measured in the second half, its memory in both. */
+/**
+ * Players of one live stream: a process whose packets are checked, and curl for the others, because checking takes more CPU than serving.
+ * The engine's CPU is measured in the second half.
+ */
 async function players(count: number): Promise<Cost> {
   const source = await startBroadcast({ timedBytesPerSecond: PLAYER_KBIT * 125 });
   const engine = await startEngine({
@@ -84,20 +89,29 @@ async function players(count: number): Promise<Cost> {
   });
   const [command, ...args] = runtimeCommand();
   const url = watchUrl(engine, source.magnet);
-  const load = startProcess(command, [...args, "tests/bench/player-load.ts", `${count}`, url], { cwd: ROOT });
+  const checked = Math.min(count, CHECKED_PLAYERS);
+  const load = startProcess(command, [...args, "tests/bench/player-load.ts", `${checked}`, url], {
+    cwd: ROOT,
+  });
+  const others: RunningProcess[] = [];
   try {
+    const rest = Array.from({ length: count - checked }, (_, i) => ["-o", "/dev/null", `${url}&pid=o${i}`]);
+    const options = ["-LN", "--no-progress-meter", "-Z", "--parallel-max", "300", "--parallel-immediate"];
+    // curl opens at most 300 connections at once.
+    for (let at = 0; at < rest.length; at += 300)
+      others.push(startProcess("curl", [...options, ...rest.slice(at, at + 300).flat()]));
     await load.line((line) => line.includes("playing"), 120_000);
-    await pause(PLAYER_SECONDS);
+    await pause(PLAYER_SECONDS + count / 50);
     const before = usageOf(engine.pid).residentBytes;
     const cost = await share(engine, PLAYER_SECONDS);
     load.child.kill("SIGTERM");
     const report = JSON.parse(await load.line((line) => line.includes("missing"))) as LoadReport;
     const grown = (cost.residentBytes - before) / MIB;
     const { missing, marks, ended } = report;
-    const note = `${missing} of ${marks + missing} packets missing, ${ended} ended, ${grown.toFixed(0)} MiB in ${PLAYER_SECONDS} s`;
+    const note = `${missing} of ${marks + missing} packets missing for ${checked}, ${ended} ended, ${grown.toFixed(0)} MiB in ${PLAYER_SECONDS} s`;
     return { ...cost, note };
   } finally {
-    await load.stop();
+    for (const each of [load, ...others]) await each.stop();
     await engine.stop();
     await source.stop();
   }

@@ -254,6 +254,23 @@ test("LiveWindow: a stalled disk does not exceed the memory limit, and delays no
   assert.ok(window.kept.memoryBytes < 64 * MIB);
 });
 
+test("LiveWindow: players at one place behind the edge share what is joined from small pieces", async () => {
+  const pieces = (await patternStream()).slice(0, 120);
+  const { window, source } = someWindow();
+  give(window, pieces.slice(0, 100));
+  const [early, late] = [source.live.cursor(10_000), source.live.cursor(10_000)];
+  const first = await early.next(never);
+  // It is joined from several pieces, and the same memory for both.
+  assert.ok(first!.length > Math.max(...pieces.map(({ bytes }) => bytes.length)));
+  assert.equal(await late.next(never), first);
+  give(window, pieces.slice(100));
+  // The window keeps a few joined reads only; whoever reads later gets equal bytes.
+  const rest = concatBytes(await drained(early));
+  assert.deepEqual(concatBytes(await drained(late)), rest);
+  const all = concatBytes(pieces.map(({ bytes }) => bytes));
+  assert.deepEqual(concatBytes([first!, rest]), all.subarray(all.length - first!.length - rest.length));
+});
+
 test("LiveWindow: a read from a removed file completes, the next one is rejected", async () => {
   const pieces = await patternStream();
   const disk = memoryDisk();

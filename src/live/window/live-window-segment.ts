@@ -116,8 +116,12 @@ export class KeptSegment {
   }
 
   /** Returns up to `limit` bytes at `at` from memory; undefined if they are not in memory. The result is a view if
-   * that is large enough. */
-  peek(at: number, limit: number): Uint8Array | undefined {
+   * that is large enough, else what `join` makes of several. */
+  peek(
+    at: number,
+    limit: number,
+    join: (views: Uint8Array[]) => Uint8Array = concatBytes,
+  ): Uint8Array | undefined {
     if (!this.#runs) return undefined;
     let index = this.#runAt(at);
     const first = this.#runs[index];
@@ -131,7 +135,7 @@ export class KeptSegment {
       views.push(next);
       length += next.length;
     }
-    return concatBytes(views);
+    return join(views);
   }
 
   /** Estimates when the source received the byte at `at`, in UNIX ms. */

@@ -1,3 +1,4 @@
+import { concatBytes } from "../../base/bytes.ts";
 import { messageOf, SluiceError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { Files } from "../../runtime/contract.ts";
@@ -25,6 +26,17 @@ const MAX_SEGMENTS = 43_200;
 /** Players request parts of the last segments only. */
 const SEGMENTS_WITH_PARTS = 8;
 
+/** Joined reads that are kept for other players: as many places as players behind the edge usually have, 1 MiB in total. */
+const MAX_JOINED = 8;
+const MAX_JOINED_BYTES = 128 * 1024;
+
+/** Bytes of a segment that were joined from several runs. */
+interface JoinedRead {
+  readonly segment: KeptSegment;
+  readonly at: number;
+  readonly bytes: Uint8Array;
+}
+
 /** The segments of a window in memory and on disk, limited by time, bytes and count. If the disk is slow, full or
  * broken, the window becomes shorter; memory does not grow and no caller waits. */
 export class LiveWindowStore {
@@ -34,6 +46,7 @@ export class LiveWindowStore {
   /** Segments in memory, oldest first. */
   readonly #inMemory = new Set<KeptSegment>();
   readonly #waiting: KeptSegment[] = [];
+  readonly #joined: JoinedRead[] = [];
   #memoryBytes = 0;
   #saving: Promise<void> | undefined;
   #isWarned = false;
@@ -100,7 +113,7 @@ export class LiveWindowStore {
 
   /** Returns up to `limit` bytes at `at`; a view if they are in memory. */
   async read(segment: KeptSegment, at: number, limit: number): Promise<Uint8Array> {
-    const held = segment.peek(at, limit);
+    const held = segment.peek(at, limit, (views) => this.#join(segment, at, views));
     if (held) return held;
     if (!this.#disk || segment.storage !== "saved" || this.#isClosed) throw noSuchSegment();
     try {
@@ -112,8 +125,23 @@ export class LiveWindowStore {
     }
   }
 
+  /** Joins runs, unless another player has just read the same bytes. */
+  #join(segment: KeptSegment, at: number, views: Uint8Array[]): Uint8Array {
+    const length = views.reduce((sum, view) => sum + view.length, 0);
+    const known = this.#joined.find(
+      (one) => one.segment === segment && one.at === at && one.bytes.length === length,
+    );
+    if (known) return known.bytes;
+    const bytes = concatBytes(views);
+    if (length > MAX_JOINED_BYTES) return bytes;
+    this.#joined.push({ segment, at, bytes });
+    if (this.#joined.length > MAX_JOINED) this.#joined.shift();
+    return bytes;
+  }
+
   /** Drops all segments. */
   clear(): void {
+    this.#joined.length = 0;
     const all = this.#segments;
     this.#segments = [];
     for (const segment of all) this.#drop(segment);
