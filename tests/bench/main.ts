@@ -21,10 +21,10 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "3" },
     piece: { type: "string", multiple: true, default: ["1024", "256"] },
     only: { type: "string" },
-    players: { type: "string", multiple: true, default: ["1", "10", "100"] },
-    swarms: { type: "string", multiple: true, default: ["1", "10", "20"] },
+    players: { type: "string", multiple: true, default: ["1", "10", "100", "1000"] },
+    swarms: { type: "string", multiple: true, default: ["1", "10", "100"] },
     pieces: { type: "string", multiple: true, default: ["1000", "10000", "100000"] },
-    files: { type: "string", multiple: true, default: ["1000", "10000", "50000"] },
+    files: { type: "string", multiple: true, default: ["1000", "10000", "100000"] },
     runtime: { type: "string", multiple: true, default: ["bun", "deno", "node"] },
   },
 });

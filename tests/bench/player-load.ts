@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 
 // `bun tests/bench/player-load.ts COUNT URL`: reads the stream of `timed-stream.ts` at URL by COUNT players, each a connection
-// of its own, until SIGTERM. Then prints what they received as a line of JSON.
+// of its own, until SIGTERM. Then prints what they received since SIGUSR2 as a line of JSON.
 
 const PACKET_BYTES = 188;
 /** Sync byte and PID of a marked packet. */
@@ -31,6 +31,11 @@ class Player {
   readonly #cut = new Uint8Array(PACKET_BYTES);
   #cutBytes = 0;
 
+  /** Counts anew; a gap before the next mark still counts. */
+  reset(): void {
+    this.bytes = this.marks = this.missing = 0;
+  }
+
   push(bytes: Uint8Array): void {
     this.bytes += bytes.length;
     let at = 0;
@@ -48,7 +53,7 @@ class Player {
 
   #packet(bytes: Uint8Array, at: number): void {
     const head = (bytes[at]! << 16) | ((bytes[at + 1]! & 0x1f) << 8) | bytes[at + 2]!;
-    if (bytes[at] !== 0x47) throw new Error(`no transport packet begins at byte ${this.bytes}`);
+    if (bytes[at] !== 0x47) throw new Error(`no transport packet begins after ${this.bytes} bytes`);
     if (head !== MARK_HEAD) return;
     const index =
       bytes[at + 8]! * 0x100_0000 + ((bytes[at + 9]! << 16) | (bytes[at + 10]! << 8) | bytes[at + 11]!);
@@ -89,6 +94,9 @@ const [count, place] = [Number(process.argv[2]), process.argv[3]!];
 const players = Array.from({ length: count }, () => new Player());
 let ended = 0;
 let isOver = false;
+process.on("SIGUSR2", () => {
+  for (const player of players) player.reset();
+});
 process.once("SIGTERM", () => {
   isOver = true;
   const sum = (of: (player: Player) => number) => players.reduce((total, player) => total + of(player), 0);

@@ -80,7 +80,8 @@ interface Cost {
 
 /**
  * Players of one live stream: a process whose packets are checked, and curl for the others, because checking takes more CPU than serving.
- * The engine's CPU is measured in the second half.
+ * Packets and the engine's CPU are
+ * counted after all have started.
  */
 async function players(count: number): Promise<Cost> {
   const source = await startBroadcast({ timedBytesPerSecond: PLAYER_KBIT * 125 });
@@ -102,6 +103,7 @@ async function players(count: number): Promise<Cost> {
       others.push(startProcess("curl", [...options, ...rest.slice(at, at + 300).flat()]));
     await load.line((line) => line.includes("playing"), 120_000);
     await pause(PLAYER_SECONDS + count / 50);
+    load.child.kill("SIGUSR2");
     const before = usageOf(engine.pid).residentBytes;
     const cost = await share(engine, PLAYER_SECONDS);
     load.child.kill("SIGTERM");

@@ -264,7 +264,7 @@ test("LiveWindow: players at one place behind the edge share what is joined from
   assert.ok(first!.length > Math.max(...pieces.map(({ bytes }) => bytes.length)));
   assert.equal(await late.next(never), first);
   give(window, pieces.slice(100));
-  // The window keeps a few joined reads only; whoever reads later gets equal bytes.
+  // The window keeps a few joined reads only; a later reader gets equal bytes.
   const rest = concatBytes(await drained(early));
   assert.deepEqual(concatBytes(await drained(late)), rest);
   const all = concatBytes(pieces.map(({ bytes }) => bytes));
