@@ -44,8 +44,8 @@ export class RedisReplica {
   /** The revision up to which the log has been followed, and the id of that commit. */
   #revision = 0;
   #commit = "";
-  /** Keys that this process has written, with revisions behind `#revision`: older values of them, still under way, are ignored. */
-  readonly #written = new Map<string, number>();
+  /** Keys whose values are of these later revisions than `#revision`, from answers to commits: older values of them, still under way, are ignored. */
+  readonly #newer = new Map<string, number>();
   /** Keys that were read while a commit of this process is under way, with the revisions of their values. */
   readonly #read = new Map<string, number>();
   #isCommitting = false;
@@ -96,13 +96,14 @@ export class RedisReplica {
     for (const key of deleted) if (!set.has(key) && !isOld(key)) this.#records.delete(key);
     for (const [key, json] of set) if (!isOld(key)) this.#records.set(key, json);
     if (revision > this.#revision)
-      for (const keys of [deleted, set.keys()]) for (const key of keys) this.#written.set(key, revision);
+      for (const keys of [deleted, set.keys()]) for (const key of keys) this.#newer.set(key, revision);
   }
 
   /** The server has not applied the commit: `values` are those of the keys that were checked. */
   refused(keys: readonly string[], revision: number, values: readonly (string | null)[]): void {
     const different = keys.filter((key, i) => this.#records.get(key) !== (values[i] ?? undefined));
     this.#store(keys, revision, values);
+    if (revision > this.#revision) for (const key of keys) this.#newer.set(key, revision);
     this.#tell(different);
   }
 
@@ -174,7 +175,7 @@ export class RedisReplica {
 
   #store(keys: readonly string[], revision: number, values: readonly (string | null)[]): void {
     for (const [i, key] of keys.entries()) {
-      if ((this.#written.get(key) ?? 0) > revision) continue;
+      if ((this.#newer.get(key) ?? 0) > revision) continue;
       const value = values[i] ?? undefined;
       if (value === undefined) this.#records.delete(key);
       else this.#records.set(key, value);
@@ -185,14 +186,14 @@ export class RedisReplica {
   #followed(revision: number, commit: string): void {
     this.#revision = revision;
     this.#commit = commit;
-    for (const [key, at] of this.#written) if (at <= revision) this.#written.delete(key);
+    for (const [key, at] of this.#newer) if (at <= revision) this.#newer.delete(key);
   }
 
   /** Reads all records. Until that is done, `get` and `list` return the previous ones. */
   async #load(): Promise<void> {
     const [revision, commit] = await this.#position("");
     // After a failover that lost commits, revisions count from an earlier one.
-    if (revision < this.#revision) this.#written.clear();
+    if (revision < this.#revision) this.#newer.clear();
     const fresh = new Map<string, string>();
     let cursor = "0";
     let pages = 0;
@@ -203,7 +204,7 @@ export class RedisReplica {
       for (let at = 0; at < page.length; at += 2) fresh.set(page[at]!, page[at + 1]!);
       cursor = next;
     } while (cursor !== "0");
-    for (const [key, at] of this.#written) {
+    for (const [key, at] of this.#newer) {
       const own = this.#records.get(key);
       if (at <= revision) continue;
       if (own === undefined) fresh.delete(key);
