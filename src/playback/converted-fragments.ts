@@ -1,4 +1,3 @@
-import { orAborted } from "../async/abort.ts";
 import { SharedAttempt } from "../async/shared-attempt.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { HlsMaster, HlsRendition } from "../media/hls-master.ts";
@@ -45,8 +44,8 @@ interface Sound {
   readonly described: Pick<MediaTrack, "title" | "language" | "codecString">;
   readonly isDefault: boolean;
   readonly converter: FragmentConverter;
-  /** Settles when the converter knows the first segment; undefined before the first request. */
-  prepared?: Promise<void> | undefined;
+  /** Plans the conversion by the first segment, so that it does not depend on the order of the requests. */
+  readonly prepared: SharedAttempt<void>;
 }
 
 /** What a stream consists of. */
@@ -144,7 +143,8 @@ export class ConvertedFragments extends DerivedSource {
     const { stream, segment } = await this.#read(index, sound.feed, signal);
     const own = soundsOf(stream)[sound.nth];
     if (own && track < ORIGINAL_FROM && this.#converts(own.described.codec)) {
-      await this.#prepare(sound, signal);
+      // After an error, the segment that is requested plans the conversion, or fails with the reason.
+      await sound.prepared.get(signal).catch(() => signal.throwIfAborted());
       const packets = stream.packets(segment, own.id);
       if (kind === "mp4") {
         const init = await sound.converter.init({ track: own, packets });
@@ -161,19 +161,13 @@ export class ConvertedFragments extends DerivedSource {
     return kind === "mp4" ? stream.initOf(keeps) : stream.segmentOf(segment, keeps);
   }
 
-  /** Plans the conversion by the first segment, so that it does not depend on the order of the requests. */
-  async #prepare(sound: Sound, signal: AbortSignal): Promise<void> {
-    const { feed, nth, converter } = sound;
-    sound.prepared ??= this.#firstSegment(feed, signal)
-      .then(async (first) => {
-        const track = first && soundsOf(first.stream)[nth];
-        if (track) await converter.init({ track, packets: first.stream.packets(first.segment, track.id) });
-      })
-      .catch(() => {
-        // The segment that is requested plans it, or fails with the reason.
-        sound.prepared = undefined;
-      });
-    await orAborted(sound.prepared, signal);
+  async #planByFirstSegment(
+    { feed, nth, converter }: Pick<Sound, "feed" | "nth" | "converter">,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const first = await this.#firstSegment(feed, signal);
+    const track = first && soundsOf(first.stream)[nth];
+    if (track) await converter.init({ track, packets: first.stream.packets(first.segment, track.id) });
   }
 
   /** Gives a converter the end of the segment before `index`, unless it has it. At the start of the window there is none. */
@@ -222,12 +216,14 @@ export class ConvertedFragments extends DerivedSource {
     });
     // The servers list the track in the segments of the picture as a rendition without URI.
     const inside = listed.find(({ uri }) => uri === undefined);
-    const sounds: Omit<Sound, "number" | "converter">[] = soundsOf(stream).map(({ described }, nth) => ({
-      feed: 0,
-      nth,
-      described: nth === 0 && inside ? named(inside, described.codecString) : described,
-      isDefault: nth === 0 && (inside?.isDefault ?? separate.length === 0),
-    }));
+    const sounds: Omit<Sound, "number" | "converter" | "prepared">[] = soundsOf(stream).map(
+      ({ described }, nth) => ({
+        feed: 0,
+        nth,
+        described: nth === 0 && inside ? named(inside, described.codecString) : described,
+        isDefault: nth === 0 && (inside?.isDefault ?? separate.length === 0),
+      }),
+    );
     const isConverted = soundsOf(stream).map(({ described: { codec } }) => this.#converts(codec));
     const first = separate.find(({ rendition }) => rendition.isDefault) ?? separate[0];
     if (first && video) {
@@ -247,11 +243,11 @@ export class ConvertedFragments extends DerivedSource {
       manifest,
       video,
       bitsPerSecond: (8 * segment.length) / Math.max(0.5, seconds),
-      sounds: sounds.map((sound, i) => ({
-        ...sound,
-        number: i + 1,
-        converter: new FragmentConverter(transcoder, conversion),
-      })),
+      sounds: sounds.map((sound, i) => {
+        const converter = new FragmentConverter(transcoder, conversion);
+        const plan = (request: AbortSignal) => this.#planByFirstSegment({ ...sound, converter }, request);
+        return { ...sound, number: i + 1, converter, prepared: new SharedAttempt(plan) };
+      }),
     };
   }
 
