@@ -14,7 +14,7 @@ import { distinctNames } from "./hls.ts";
 /** Addresses of segments and of their initialization segments in a media manifest. */
 const SEGMENT_URL = /(^|\/|")(\d+)\.(?:a\d+\.)?(ts|m4s|mp4)(?="|$)/gm;
 /** Codecs that are converted, in a `CODECS` attribute (RFC 6381). */
-export const CONVERTED_CODECS = /\b(ac-3|ec-3|dts[cehlx+-]|mp4a\.(40\.3[23]|69|6B|A5|A6|A9))(?=[",])/gi;
+export const CONVERTED_CODECS = /\b(ac-3|ec-3|dts[cehlx+-]|mp3|mp4a\.(40\.3[2-4]|69|6B|A5|A6|A9))(?=[",])/gi;
 
 /** Segments of the source that are kept, because picture and audio of one are requested one after the other. The newest is always kept. */
 export const ORIGINALS_BYTES = 8 * 1024 * 1024;

@@ -21,10 +21,13 @@ const LOOKAHEAD_BLOCKS = 3;
 /** Dialogue is lowered to this level below full scale, in decibels; quieter dialogue is unchanged, so that nothing clips. */
 const DIALOGUE_LEVEL = 27;
 
-/** Returns true if a request converts tracks with this codec. */
+/**
+ * Returns true if a request converts tracks with this codec. In HLS, all audio includes MP3: browsers refuse it in fragmented MP4, and
+ * hls.js in MPEG-TS beside a track with another codec.
+ */
 export function converts({ all, mp3, ac3, isHls }: AudioConversion, codec: string): boolean {
   if (codec === "aac" || (isHls && (codec === "opus" || codec === "flac"))) return false;
-  if (codec === "mp3") return mp3;
+  if (codec === "mp3") return mp3 || (all && isHls);
   return all || (codec === "mp2" && mp3) || ((codec === "ac3" || codec === "eac3") && ac3);
 }
 

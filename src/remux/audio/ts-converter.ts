@@ -39,8 +39,8 @@ export class TsConverter {
 
   /** Returns true if audio with this codec is converted. */
   needs(codec: string): boolean {
-    // Transport streams with Opus play in no browser.
-    const conversion = { ...this.#conversion, isHls: false };
+    // Transport streams with Opus play in no browser, also in HLS.
+    const conversion = codec === "opus" ? { ...this.#conversion, isHls: false } : this.#conversion;
     return converts(conversion, codec) && (isLatm(codec) || this.#transcoder.decodes(decoderOf(codec)));
   }
 

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseAacConfig } from "../../../src/media/aac.ts";
-import { AudioTranscoder, PREROLL_SECONDS, type TranscodePlan } from "../../../src/remux/audio/transcoder.ts";
+import {
+  AudioTranscoder,
+  converts,
+  PREROLL_SECONDS,
+  type TranscodePlan,
+} from "../../../src/remux/audio/transcoder.ts";
+import { TsConverter } from "../../../src/remux/audio/ts-converter.ts";
 import { BuiltinCodecs } from "../../../src/remux/codecs/builtin-codecs.ts";
 import type { TsMuxPacket } from "../../../src/remux/ts-mux-input.ts";
 import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
@@ -94,4 +100,16 @@ test("AudioTranscoder.run: stops when its signal fires", async () => {
   const running = transcoder.run(made, { before: [], own: tone, isLast: true }, controller.signal);
   controller.abort(new Error("the player has left"));
   await assert.rejects(running, /the player has left/);
+});
+
+test("converts: all audio includes MP3 in HLS only, because browsers refuse it in fragmented MP4", () => {
+  const all = { all: true, mp3: false, ac3: false, isHls: true, channels: 2 } as const;
+  assert.equal(converts(all, "mp3"), true);
+  assert.equal(converts({ ...all, isHls: false }, "mp3"), false);
+  assert.equal(converts({ ...all, all: false, ac3: true }, "mp3"), false);
+  const inTs = new TsConverter(transcoder, all);
+  assert.deepEqual(
+    ["mp3", "opus", "ac3", "aac"].map((codec) => inTs.needs(codec)),
+    [true, true, true, false],
+  );
 });

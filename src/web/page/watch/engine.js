@@ -64,7 +64,8 @@ export async function startSession(source, playerId, choice) {
   const isFile = source instanceof Uint8Array;
   const path = playbackPath(isFile ? undefined : source, "manifest.m3u8", choice);
   const start = new URLSearchParams({ format: "json", pid: playerId });
-  if (!playsSurroundSound()) start.set("transcode_audio", "1");
+  if (!plays("ac-3", "ec-3")) start.set("transcode_audio", "1");
+  else if (!plays("mp3")) start.set("transcode_mp3", "1");
   const init = isFile
     ? {
         method: "POST",
@@ -75,13 +76,17 @@ export async function startSession(source, playerId, choice) {
   return envelope(await fetch(`${path}&${start}`, init));
 }
 
-/** Returns true if this browser decodes AC-3 and E-AC-3; otherwise the engine converts audio that is not AAC or MP3. */
-function playsSurroundSound() {
+/**
+ * Returns true if this browser decodes audio with all these codecs, as they are in `CODECS` attributes.
+ *
+ * @param {string[]} codecs
+ */
+function plays(...codecs) {
   const isSupported = (/** @type {string} */ type) =>
     "MediaSource" in window
       ? MediaSource.isTypeSupported(type)
       : document.createElement("video").canPlayType(type) !== "";
-  return ["ac-3", "ec-3"].every((codec) => isSupported(`audio/mp4; codecs="${codec}"`));
+  return codecs.every((codec) => isSupported(`audio/mp4; codecs="${codec}"`));
 }
 
 /**
