@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { mkdir, writeFile } from "node:fs/promises";
 import { equalBytes } from "../../src/base/bytes.ts";
 import { type EngineProcess, nameContent, startEngine } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
@@ -9,33 +8,11 @@ import { testsThatNeed } from "../parts/needs.ts";
 import { type PlainSeeder, startSeeder } from "../parts/plain-seeder.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { HlsViewer } from "./hls-viewer.ts";
-import { startNginxWith } from "./nginx.ts";
+import { edgeExample, startNginxWith } from "./nginx.ts";
 
 const { after, before, describe, test } = await testsThatNeed("nginx");
 
-const EXAMPLE = fileURLToPath(new URL("../../deploy/edge/nginx.conf", import.meta.url));
 const VIEWERS = 40;
-
-/** The example with the lines that its comments tell operators to change. */
-async function exampleFor(engines: readonly EngineProcess[], port: number, folder: string): Promise<string> {
-  const text = await readFile(EXAMPLE, "utf8");
-  const servers = engines.map(({ url }) => `server ${new URL(url).host} max_fails=1 fail_timeout=10s;`);
-  const changes = [
-    ["server 127.0.0.1:6878 max_fails=1 fail_timeout=10s;", servers.join("\n")],
-    ["/var/cache/nginx/sluice", `${folder}/cache`],
-    ["listen 80;", `listen 127.0.0.1:${port};`],
-    // The engines of this test have different ports; both answer to any of these names.
-    ["localhost:6878", "edge.test"],
-    [
-      "$upstream_cache_status always;",
-      "$upstream_cache_status always; add_header X-Engine $upstream_addr always;",
-    ],
-  ] as const;
-  return changes.reduce((config, [from, to]) => {
-    assert.ok(config.includes(from), from);
-    return config.replace(from, to);
-  }, text);
-}
 
 describe("HLS without sessions: two engines behind nginx", { timeout: 300_000 }, () => {
   let scratch: TempFolder;
@@ -63,7 +40,7 @@ describe("HLS without sessions: two engines behind nginx", { timeout: 300_000 },
     }
     vod = `/vod/${torrent.infohash}/0`;
     live = `/live/${broadcast.infohash}`;
-    nginx = await startNginxWith((port) => exampleFor(engines, port, scratch.path), scratch.file("nginx"));
+    nginx = await startNginxWith((port) => edgeExample(engines, port, scratch.path), scratch.file("nginx"));
   });
   after(async () => {
     await nginx?.stop();

@@ -53,12 +53,14 @@ export async function startEngine(
     runtime?: RuntimeName;
     env?: Record<string, string> | ((url: string) => Record<string, string>);
     dataDir?: string;
+    /** The HTTP port; a free one by default. */
+    httpPort?: number;
   } = {},
 ): Promise<EngineProcess> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "sluice-engine-")));
   const [command, ...args] = runtimeCommand(options.runtime);
   const attempt = async () => {
-    const [httpPort, p2pPort] = [await freePort(), await freePort()];
+    const [httpPort, p2pPort] = [options.httpPort ?? (await freePort()), await freePort()];
     const url = `http://127.0.0.1:${httpPort}`;
     const started = startProcess(command, [...args, MAIN, "serve"], {
       cwd: ROOT,
