@@ -1,0 +1,24 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { runtime } from "#runtime";
+import { noFacts } from "../../src/live/input/source-feed.ts";
+import { PatternFeed } from "../../src/live/input/source-pattern.ts";
+
+/**
+ * A source of a channel in a process of its own, to be killed: serves the test pattern as a live transport stream over HTTP, on the port
+ * of the first argument (0: any). Prints its port, and a line for each request.
+ */
+const server = createServer(async (_, response) => {
+  console.log("request");
+  const feed = new PatternFeed({ clock: runtime.clock, unixMs: Date.now }, noFacts());
+  response.writeHead(200, { "content-type": "video/mp2t" });
+  let isOpen = true;
+  response.on("close", () => {
+    isOpen = false;
+  });
+  for (let packets = await feed.next(); packets && isOpen; packets = await feed.next())
+    response.write(packets);
+});
+server.listen(Number(process.argv[2]), "127.0.0.1", () =>
+  console.log(`port ${(server.address() as AddressInfo).port}`),
+);
