@@ -196,7 +196,7 @@ async function pictureTimes(file: string): Promise<number[]> {
 /** Waits until `is` returns true; the test's timeout bounds it, and `what` names it. */
 async function until(is: () => Promise<boolean>, what: () => string): Promise<void> {
   for (let left = 300; !(await is()); left--) {
-    assert.ok(left > 0, `waited in vain for ${what()}`);
+    assert.ok(left > 0, `timed out waiting for ${what()}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
