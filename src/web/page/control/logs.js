@@ -40,7 +40,7 @@ export function logsView({ live }) {
     "p",
     { class: "hint" },
     before,
-    make("a", { href: "#/control/settings" }, t("the setting log")),
+    make("a", { href: "#/control/settings/log" }, t("the setting log")),
     after,
   );
   let shownNumber = 0;

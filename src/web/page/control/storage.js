@@ -107,7 +107,7 @@ export function storageView({ api }) {
           { class: "buttons" },
           make(
             "a",
-            { class: "button", href: "#/control/settings" },
+            { class: "button", href: "#/control/settings/cache-limit" },
             t("Change the limit: setting cache-limit"),
           ),
           clear,
