@@ -23,17 +23,29 @@ export function listenForRemoteControl(body) {
   body.addEventListener("keydown", (event) => {
     const from = document.activeElement;
     if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    if (!(from instanceof HTMLElement) || from === body) return;
+    if (!(from instanceof HTMLElement)) return;
     if (from instanceof HTMLSelectElement && ["Enter", " ", "Escape"].includes(event.key))
       open = open === from || event.key === "Escape" ? null : from;
     if (!/^Arrow(?:Up|Down|Left|Right)$/.test(event.key) || open === from || usesArrow(from, event.key))
       return;
-    const to = nearest(from, event.key);
+    // Nothing has the focus after a page is loaded: the first arrow key begins in its content.
+    const to = from === body || from.matches("main") ? firstControl(body) : nearest(from, event.key);
     if (to === undefined && !(from instanceof HTMLSelectElement)) return;
     event.preventDefault();
     to?.focus();
     to?.scrollIntoView({ block: "nearest" });
   });
+}
+
+/**
+ * Returns the first visible control of the shown place.
+ *
+ * @param {HTMLElement} body
+ */
+function firstControl(body) {
+  const scope = body.querySelector("dialog[open]") || body.querySelector("main:not([hidden])") || body;
+  const controls = /** @type {NodeListOf<HTMLElement>} */ (scope.querySelectorAll(FOCUSABLE));
+  return [...controls].find((control) => control.offsetParent !== null && !control.matches(":disabled"));
 }
 
 /**
