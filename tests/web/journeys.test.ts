@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
 import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
@@ -10,6 +12,9 @@ import { run } from "../parts/process.ts";
 import { type TempFolder, type TorrentFile, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { LAUNCH } from "./chromium-launch.ts";
 import { type Device, INFOHASH, JOURNEYS, type Journey, MAGNET, PAGES, type Step } from "./journeys.ts";
+import { PLAYER_JOURNEYS } from "./journeys-player.ts";
+import { ROOM_JOURNEYS } from "./journeys-rooms.ts";
+import { WATCH_JOURNEYS } from "./journeys-watch.ts";
 import { type PrefixProxy, startPrefixProxy } from "./prefix-proxy.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg");
@@ -23,7 +28,7 @@ const MAX_PRESSES = 150;
 
 const DEVICES = {
   keys: { viewport: { width: 1280, height: 800 }, colorScheme: "dark" },
-  touch: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
+  touch: { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true },
   tv: { viewport: { width: 1920, height: 1080 }, colorScheme: "dark", reducedMotion: "reduce" },
 } as const;
 
@@ -38,6 +43,8 @@ describe("journeys through the app below the path of a reverse proxy", { timeout
   let browser: Browser;
   let torrent: TorrentFile;
   let magnet: string;
+  let guide: Server;
+  let loads = 0;
   const pages = new Map<Device, Page>();
   const faults: string[] = [];
 
@@ -60,17 +67,26 @@ describe("journeys through the app below the path of a reverse proxy", { timeout
     proxy = await startPrefixProxy(engine.url, lanAddress());
     const list = [`#EXTINF:-1 group-title="Films",Our film\n${magnet}\n`];
     for (let i = 2; i <= 9; i++)
-      list.push(`#EXTINF:-1,Channel ${i}\nacestream://${i.toString(16).padStart(40, "0")}\n`);
+      list.push(
+        `#EXTINF:-1 tvg-id="c${i}.tv",Channel ${i}\nacestream://${i.toString(16).padStart(40, "0")}\n`,
+      );
     await writeFile(scratch.file("list.m3u"), `#EXTM3U\n${list.join("")}`);
     const form = new FormData();
     form.set("file", new File([await readFile(scratch.file("list.m3u"))], "list.m3u"));
     await call("playlist_import", {}, form);
+    guide = createServer((_, response) =>
+      response.writeHead(200, { "content-type": "text/xml" }).end(guideXml()),
+    );
+    await new Promise<void>((resolve) => guide.listen(0, "127.0.0.1", resolve));
+    const guideUrl = `http://127.0.0.1:${(guide.address() as AddressInfo).port}/guide.xml`;
+    await call("epg_source_add", { url: guideUrl });
     browser = await chromium.launch(LAUNCH);
     for (const device of ["keys", "touch", "tv"] as const) pages.set(device, await openPage(device));
   }, SLOW);
   after(async () => {
     await browser?.close();
     proxy?.close();
+    guide?.close();
     await engine?.stop();
     await seeder?.stop();
     await scratch?.remove();
@@ -79,7 +95,7 @@ describe("journeys through the app below the path of a reverse proxy", { timeout
   /** Opens a page that reports script errors, violations of the policy, and requests that leave the path of the proxy. */
   async function openPage(device: Device): Promise<Page> {
     const page = await (await browser.newContext(DEVICES[device])).newPage();
-    page.setDefaultTimeout(40_000);
+    page.setDefaultTimeout(30_000);
     page.on("pageerror", (error) => faults.push(`${device}: ${error}`));
     page.on("console", (message) => {
       if (/Content.Security|Uncaught/i.test(message.text())) faults.push(`${device}: ${message.text()}`);
@@ -130,18 +146,30 @@ describe("journeys through the app below the path of a reverse proxy", { timeout
           .evaluate((each) => each === document.activeElement),
         `${step.focused} has no focus`,
       );
+    else if ("choose" in step)
+      await page.locator(step.choose).locator("visible=true").first().selectOption(step.option);
+    else if ("value" in step)
+      await page.waitForFunction(
+        ([selector, text]) => document.querySelector<HTMLInputElement>(selector!)?.value.includes(text!),
+        [step.value, step.has],
+      );
+    else if ("reload" in step) await page.reload();
     else if ("file" in step) await page.setInputFiles(step.file, scratch.file(step.path));
     else {
       const given = Object.entries(step.with ?? {}).map(([name, value]) => [name, filled(value)] as const);
-      const result = await call(step.call, Object.fromEntries(given));
+      let result = await call(step.call, Object.fromEntries(given));
+      // The page sends what the user did a moment later than it shows it.
+      for (let tries = 0; tries < 100 && !result.includes(step.has ?? ""); tries++) {
+        await page.waitForTimeout(100);
+        result = await call(step.call, Object.fromEntries(given));
+      }
       assert.ok(result.includes(step.has ?? ""), `${step.call}: ${result.slice(0, 300)}`);
     }
   }
 
   async function open(page: Page, route: string): Promise<void> {
-    await page.goto(`${proxy.url}/#/${route}`);
-    // The next journey does not begin with the dialogs and fields of the last one.
-    await page.reload();
+    // With another query, the page is loaded again, and does not begin with the dialogs and fields of the last journey.
+    await page.goto(`${proxy.url}/?${++loads}#/${route}`);
     const ready = PAGES[route] ?? PAGES[route.split("/").slice(0, 2).join("/")]!;
     await page.locator(ready).locator("visible=true").first().waitFor();
   }
@@ -159,7 +187,8 @@ describe("journeys through the app below the path of a reverse proxy", { timeout
       });
   }
 
-  for (const journey of JOURNEYS) test(`${journey.device}: ${journey.name}`, SLOW, () => make(journey));
+  for (const journey of [...JOURNEYS, ...WATCH_JOURNEYS, ...PLAYER_JOURNEYS, ...ROOM_JOURNEYS])
+    test(`${journey.device}: ${journey.name}`, SLOW, () => make(journey));
 
   for (const route of Object.keys(PAGES)) {
     test(
@@ -212,6 +241,21 @@ describe("journeys through the app below the path of a reverse proxy", { timeout
     assert.deepEqual([...new Set(faults)], []);
   });
 });
+
+/** A guide of channels 2 to 9: Evening news is on, Late film is next. */
+function guideXml(): string {
+  const now = Date.now();
+  const time = (minutes: number) =>
+    `${new Date(now + 60_000 * minutes).toISOString().replaceAll(/\D/g, "").slice(0, 14)} +0000`;
+  const ids = Array.from({ length: 8 }, (_, i) => `c${i + 2}.tv`);
+  const programme = (id: string, from: number, to: number, title: string) =>
+    `<programme start="${time(from)}" stop="${time(to)}" channel="${id}"><title>${title}</title></programme>`;
+  const channels = ids.map((id) => `<channel id="${id}"><display-name>${id}</display-name></channel>`);
+  const shown = ids.map(
+    (id) => programme(id, -60, 120, "Evening news") + programme(id, 120, 240, "Late film"),
+  );
+  return `<?xml version="1.0"?><tv>${channels.join("")}${shown.join("")}</tv>`;
+}
 
 /** Presses a key until the first visible element that matches has the focus. */
 async function reach(page: Page, selector: string, key: string): Promise<void> {

@@ -15,6 +15,12 @@ export type Step =
   | { readonly gone: string }
   /** An element has the focus. */
   | { readonly focused: string }
+  /** Chooses an option, by its value. */
+  | { readonly choose: string; readonly option: string }
+  /** The value of a field contains the text; the field is named by CSS. */
+  | { readonly value: string; readonly has: string }
+  /** Loads the page again. */
+  | { readonly reload: true }
   /** Calls a control method with parameters; its result must contain the text. */
   | { readonly call: string; readonly with?: Readonly<Record<string, string>>; readonly has?: string }
   /** A file is chosen in an input. */
@@ -33,7 +39,8 @@ export interface Journey {
 
 /** The pages of the app, and an element that each shows when it is ready. */
 export const PAGES: Readonly<Record<string, string>> = {
-  watch: "#playlist-items .item",
+  // On a phone the rows exist only when the user scrolls to them.
+  watch: "#playlist-count",
   studio: "#studio h1",
   "control/overview": "#control .verdict h2",
   "control/downloads": "#control .download-form",

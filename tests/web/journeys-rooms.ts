@@ -1,0 +1,263 @@
+import type { Journey } from "./journeys.ts";
+
+const ENTER = { press: "Enter" } as const;
+const ESCAPE = { press: "Escape" } as const;
+const dialog = (text: string) => `dialog button:text-is("${text}")`;
+const START = "#studio button:text-is('Start a broadcast')";
+const SAVE = ".settings button:text-is('Save')";
+const UPLOAD_DEFAULT = ".setting:has(#setting-upload-limit) button:text-is('Use default')";
+
+/** Further journeys through the Control room and the Studio. */
+export const ROOM_JOURNEYS: readonly Journey[] = [
+  {
+    name: "the verdict of the Overview leads to all checks",
+    device: "keys",
+    at: "control/overview",
+    steps: [
+      { reach: ".verdict a", by: "Tab" },
+      ENTER,
+      { see: ".health-rows li" },
+      { see: ".pages a[data-page=health][aria-current=page]" },
+    ],
+  },
+  {
+    name: "a transfer is opened to its details",
+    device: "tv",
+    at: "control/overview",
+    steps: [
+      { call: "broadcast_start", with: { test_pattern: "1", name: "details", title: "Details" } },
+      { see: "#control summary:has-text('Details')" },
+      { reach: "#control summary", by: "ArrowDown" },
+      ENTER,
+      { see: "#control details[open]" },
+      { call: "broadcast_stop", with: { name: "details" } },
+      { gone: "#control summary:has-text('Details')" },
+    ],
+  },
+  {
+    name: "a download that is no link is refused below the field",
+    device: "touch",
+    at: "control/downloads",
+    steps: [
+      { click: ".download-form input" },
+      { type: "nothing" },
+      { click: ".download-form .primary" },
+      { see: "#control .problem:text('neither')" },
+    ],
+  },
+  {
+    name: "arrow keys reach the field of Downloads",
+    device: "tv",
+    at: "control/downloads",
+    steps: [{ reach: ".download-form input", by: "ArrowDown" }],
+  },
+  {
+    name: "Network is checked again",
+    device: "keys",
+    at: "control/network",
+    steps: [
+      { reach: "#control button:text-is('Check again')", by: "Tab" },
+      ENTER,
+      { see: "#control .verdict h2" },
+    ],
+  },
+  {
+    name: "Health is checked again with the remote control",
+    device: "tv",
+    at: "control/health",
+    steps: [
+      { reach: "#control button:text-is('Check again')", by: "ArrowDown" },
+      ENTER,
+      { see: ".health-rows li" },
+    ],
+  },
+  {
+    name: "a backup is downloaded",
+    device: "touch",
+    at: "control/storage",
+    steps: [
+      { click: "button:text-is('Download a backup')" },
+      { see: "#control p:has-text('The browser saves')" },
+    ],
+  },
+  {
+    name: "Storage leads to the setting of its limit",
+    device: "touch",
+    at: "control/storage",
+    steps: [
+      { click: "a:text('Change the limit')" },
+      { see: "#setting-cache-limit" },
+      { gone: "#setting-dht" },
+    ],
+  },
+  {
+    name: "the level of the log is chosen",
+    device: "keys",
+    at: "control/logs",
+    steps: [
+      { reach: "#control select", by: "Tab" },
+      { press: "w" },
+      { value: "#control select", has: "warn" },
+      { gone: ".log .log-info" },
+    ],
+  },
+  {
+    name: "the log is paused",
+    device: "touch",
+    at: "control/logs",
+    steps: [{ click: "#control .check" }, { see: "#control .check input:checked" }],
+  },
+  {
+    name: "access from the Internet needs a confirmation",
+    device: "touch",
+    at: "control/access",
+    steps: [
+      { click: "#access-internet .danger" },
+      { see: "dialog:has-text('Anyone who finds this address')" },
+      { click: dialog("Cancel") },
+      { gone: "dialog" },
+      { see: "#access-internet-state:text('blocked')" },
+    ],
+  },
+  {
+    name: "the access token is copied, or shown for copying where the page has no clipboard",
+    device: "tv",
+    at: "control/access",
+    steps: [
+      { reach: "button:text-is('Copy the access token')", by: "ArrowDown" },
+      ENTER,
+      { see: "dialog input, #toast" },
+      ESCAPE,
+      { gone: "dialog" },
+    ],
+  },
+  {
+    name: "a wrong password is refused on the page",
+    device: "keys",
+    at: "control/access",
+    steps: [
+      { reach: "#control input[type=email]", by: "Tab" },
+      { type: "anna@example.org" },
+      { press: "Tab" },
+      { type: "wrong" },
+      ENTER,
+      { see: "#control .problem" },
+    ],
+  },
+  {
+    name: "the search of the settings finds a flag",
+    device: "keys",
+    at: "control/settings",
+    steps: [
+      { reach: ".settings input[type=search]", by: "Tab" },
+      { type: "cache-limit" },
+      { see: "#setting-cache-limit" },
+      { gone: "#setting-dht" },
+    ],
+  },
+  {
+    name: "a setting is saved, and its default is restored",
+    device: "keys",
+    at: "control/settings/upload-limit",
+    steps: [
+      { reach: "#setting-upload-limit", by: "Tab" },
+      { type: "5MB" },
+      { see: ".settings-state:text('1 change not saved')" },
+      { reach: SAVE, by: "Tab" },
+      ENTER,
+      { see: UPLOAD_DEFAULT },
+      { call: "get_settings", has: '"5MB"' },
+      { reach: UPLOAD_DEFAULT, by: "Shift+Tab" },
+      ENTER,
+      { reach: SAVE, by: "Tab" },
+      ENTER,
+      { gone: UPLOAD_DEFAULT },
+    ],
+  },
+  {
+    name: "arrow keys reach the first setting",
+    device: "tv",
+    at: "control/settings",
+    steps: [{ reach: "#setting-download-limit", by: "ArrowDown" }],
+  },
+  {
+    name: "the test pattern is put on air and stopped with the keyboard only",
+    device: "keys",
+    at: "studio",
+    steps: [
+      { reach: START, by: "Tab" },
+      ENTER,
+      { reach: "dialog select", by: "Tab" },
+      { press: "t" },
+      { gone: "dialog label:has-text('Listen on')" },
+      { reach: "dialog label:has-text('Title') input", by: "Tab" },
+      { type: "Keyboard show" },
+      ENTER,
+      { gone: "dialog" },
+      { see: ".broadcast:has-text('Keyboard show') .is-on-air" },
+      { reach: ".broadcast button:text-is('Stop')", by: "Tab" },
+      ENTER,
+      { reach: dialog("Stop broadcasting"), by: "Tab" },
+      ENTER,
+      { gone: ".broadcast" },
+    ],
+  },
+  {
+    name: "a file that does not exist is refused in the form",
+    device: "touch",
+    at: "studio",
+    steps: [
+      { click: START },
+      { choose: "dialog select", option: "file" },
+      { click: "dialog label:has-text('Absolute path') input" },
+      { type: "/no/such/film.ts" },
+      { click: dialog("Start") },
+      { see: "dialog .problem" },
+      { click: dialog("Cancel") },
+      { gone: "dialog" },
+    ],
+  },
+  {
+    name: "the form of a broadcast opens and closes with the remote control",
+    device: "tv",
+    at: "studio",
+    steps: [
+      { reach: START, by: "Shift+Tab" },
+      ENTER,
+      { see: "dialog select" },
+      ESCAPE,
+      { gone: "dialog" },
+      { focused: START },
+    ],
+  },
+  {
+    name: "a broadcast has a preview",
+    device: "keys",
+    at: "studio",
+    steps: [
+      { call: "broadcast_start", with: { test_pattern: "1", name: "preview", title: "Preview show" } },
+      { see: ".broadcast:has-text('Preview show') .is-on-air" },
+      { reach: ".broadcast button:text-is('Preview')", by: "Tab" },
+      ENTER,
+      { see: ".broadcast video" },
+      { press: "Enter" },
+      { gone: ".broadcast video" },
+      { call: "broadcast_stop", with: { name: "preview" } },
+      { gone: ".broadcast" },
+    ],
+  },
+  {
+    name: "the embed code of a broadcast is an iframe of the viewers' page",
+    device: "touch",
+    at: "studio",
+    steps: [
+      { call: "broadcast_start", with: { test_pattern: "1", name: "embed", title: "Embedded" } },
+      { click: ".broadcast:has-text('Embedded') button:text-is('Link, QR and embed')" },
+      { value: "dialog input[aria-label^='HTML code']", has: "<iframe" },
+      { value: "dialog input[aria-label='Page for viewers']", has: "/watch/" },
+      { click: dialog("Close") },
+      { call: "broadcast_stop", with: { name: "embed" } },
+      { gone: ".broadcast:has-text('Embedded')" },
+    ],
+  },
+];
