@@ -122,12 +122,12 @@ export const PLAYER_JOURNEYS: readonly Journey[] = [
     ],
   },
   {
-    name: "a touch on a channel's name in the guide plays it",
+    name: "a touch on the programme that is on plays its channel",
     device: "touch",
     at: "watch",
     steps: [
       { click: "#guide-grid" },
-      { click: ".grid-row:has-text('Channel 3') .grid-name" },
+      { click: ".grid-row:has-text('Channel 3') .grid-cell.on" },
       { gone: "dialog.guide-grid" },
       title("Channel 3"),
       { see: "#on-now:has-text('Evening news')" },

@@ -91,7 +91,6 @@ export function openGuideGrid({ page, play }) {
   function choose(item, programme) {
     const isOn = programme.start <= Date.now() / 1000 && programme.stop > Date.now() / 1000;
     const watch = () => {
-      details?.close();
       dialog.close();
       play(item);
     };
@@ -111,7 +110,14 @@ export function openGuideGrid({ page, play }) {
         "div",
         { class: "dialog-buttons" },
         action(t("Close"), () => details.close()),
-        action(t("Watch the channel"), watch, "primary"),
+        action(
+          t("Watch the channel"),
+          () => {
+            details.close();
+            watch();
+          },
+          "primary",
+        ),
       ),
     );
   }
