@@ -240,6 +240,8 @@ export const ROOM_JOURNEYS: readonly Journey[] = [
       { reach: ".broadcast button:text-is('Preview')", by: "Tab" },
       ENTER,
       { see: ".broadcast video" },
+      // While the preview starts, the button ignores clicks.
+      { see: ".broadcast button:not([aria-busy]):text-is('Close the preview')" },
       { press: "Enter" },
       { gone: ".broadcast video" },
       { call: "broadcast_stop", with: { name: "preview" } },
