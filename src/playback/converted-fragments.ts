@@ -6,7 +6,7 @@ import { parseHlsPlaylist } from "../media/hls-playlist.ts";
 import { languageCode, languageTag } from "../media/language.ts";
 import { type ManifestRendition as WrittenRendition, writeMasterManifest } from "../media/manifest.ts";
 import { converts } from "../remux/audio/transcoder.ts";
-import type { MediaTrack } from "../remux/contract.ts";
+import type { AudioConversion, MediaTrack } from "../remux/contract.ts";
 import type { SourceTrack } from "../remux/media-tracks.ts";
 import { asSluiceError } from "../remux/packet-media.ts";
 import { FragmentConverter } from "../remux/streams/fragment-converter.ts";
@@ -25,6 +25,7 @@ import { distinctNames } from "./hls.ts";
 import { SegmentCache } from "./segment-cache.ts";
 import {
   audioManifest,
+  convertedCodec,
   convertedCodecs,
   noSuchAudio,
   ORIGINALS_BYTES,
@@ -86,7 +87,7 @@ export class ConvertedFragments extends DerivedSource {
     signal: AbortSignal,
   ): Promise<string> {
     const opened = await this.#opened.get(signal);
-    if (opened?.video && rendition === "main") return masterOf(opened, place);
+    if (opened?.video && rendition === "main") return masterOf(opened, this.#options.conversion, place);
     if (opened?.video && typeof rendition === "object" && "audio" in rendition) {
       const { number, feed } = soundOf(opened, rendition.audio);
       const of = feed === 0 ? "media" : { audio: feed };
@@ -97,9 +98,7 @@ export class ConvertedFragments extends DerivedSource {
       );
     }
     const own = await this.source.manifest(place, rendition, signal);
-    return opened && rendition === "main"
-      ? own.replace(/CODECS="[^"]*"/g, (codecs) => convertedCodecs(codecs))
-      : own;
+    return opened && rendition === "main" ? convertedCodecs(own, this.#options.conversion) : own;
   }
 
   override async find(
@@ -278,7 +277,11 @@ function soundOf({ sounds }: OpenedStream, number: number): Sound {
 }
 
 /** Writes the master manifest: the picture with the converted audio, and with the audio of the stream. */
-function masterOf({ manifest, video, bitsPerSecond, sounds }: OpenedStream, { urls }: ManifestPlace): string {
+function masterOf(
+  { manifest, video, bitsPerSecond, sounds }: OpenedStream,
+  conversion: AudioConversion,
+  { urls }: ManifestPlace,
+): string {
   const master = manifest.kind === "master" ? manifest : undefined;
   const variant = master?.variants[0];
   const picture = video?.codecString
@@ -292,7 +295,7 @@ function masterOf({ manifest, video, bitsPerSecond, sounds }: OpenedStream, { ur
     // Some players ignore DEFAULT and take the first.
     .sort((a, b) => Number(b.isDefault) - Number(a.isDefault));
   const groups = [
-    { audioGroup: "requested", from: 0, codecOf: convertedCodecs },
+    { audioGroup: "requested", from: 0, codecOf: (codec: string) => convertedCodec(codec, conversion) },
     { audioGroup: "original", from: ORIGINAL_FROM, codecOf: (codec: string) => codec },
   ];
   const variants = groups.map(({ audioGroup, codecOf }) => ({

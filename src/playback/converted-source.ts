@@ -3,7 +3,7 @@ import { SluiceError } from "../base/errors.ts";
 import { languageCode } from "../media/language.ts";
 import type { AudioTranscoder } from "../remux/audio/transcoder.ts";
 import { pictureAlone } from "../remux/audio/ts-converter.ts";
-import { audioKey } from "../remux/contract.ts";
+import { type AudioConversion, audioKey } from "../remux/contract.ts";
 import { inLanguage, StreamConverter } from "../remux/streams/stream-converter.ts";
 import type {
   LiveStream,
@@ -22,7 +22,7 @@ import { OrderedSource } from "./ordered-source.ts";
 import { SegmentCache } from "./segment-cache.ts";
 import {
   audioManifest,
-  CONVERTED_CODECS,
+  convertedCodecs,
   noSuchAudio,
   ORIGINALS_BYTES,
   openStreamAudio,
@@ -143,7 +143,7 @@ class ConvertedSource extends DerivedSource {
     const audio = await this.#renditions(signal);
     if (!audio) {
       const number = typeof rendition === "object" && "audio" in rendition ? rendition.audio : 0;
-      if (number < ORIGINAL_FROM) return withOriginals(await manifestOf(rendition));
+      if (number < ORIGINAL_FROM) return withOriginals(await manifestOf(rendition), this.#options.conversion);
       return audioManifest(await manifestOf({ audio: number - ORIGINAL_FROM }), number);
     }
     if (rendition === "main") return audio.master(place);
@@ -225,10 +225,10 @@ class ConvertedSource extends DerivedSource {
  * Names the converted codecs in a master manifest of another server. If its audio is separate, lists the audio of the server as well, in
  * a variant of its own.
  */
-function withOriginals(manifest: string): string {
+function withOriginals(manifest: string, conversion: AudioConversion): string {
   const lines = manifest.split("\n");
   const isAudio = (line: string) => line.startsWith("#EXT-X-MEDIA:TYPE=AUDIO") && line.includes("?audio=");
-  const renamed = manifest.replace(CONVERTED_CODECS, "mp4a.40.2");
+  const renamed = convertedCodecs(manifest, conversion);
   if (renamed === manifest || !lines.some(isAudio)) return renamed;
   const originals = lines
     .filter(isAudio)

@@ -15,7 +15,7 @@ import { VARIANT_TRACKS } from "../transfer/segment-source.ts";
 import type { PlaybackRequest } from "./contract.ts";
 import { DerivedSource } from "./derived-source.ts";
 import { SUBTITLE_GROUP } from "./hls.ts";
-import { convertedCodecs } from "./stream-audio.ts";
+import { convertedCodec } from "./stream-audio.ts";
 
 /** The qualities of a broadcast for one session; see `LiveVariants`. */
 export interface Qualities {
@@ -152,12 +152,12 @@ export class LiveVariantSource extends DerivedSource {
     const own = await this.source.manifest(place, "main", signal);
     const subtitles = own.match(SUBTITLES) ?? [];
     const url = place.urls.manifest;
-    const converts = this.#request.audioConversion !== undefined;
+    const { audioConversion: conversion } = this.#request;
     const variants = this.variants.map(({ codecs, width, height, ...rates }, index) => ({
       uri: `${url}?variant=${index}`,
       bitsPerSecond: rates.bitsPerSecond,
       averageBitsPerSecond: rates.averageBitsPerSecond,
-      codecs: converts ? codecs.map(convertedCodecs) : codecs,
+      codecs: conversion ? codecs.map((codec) => convertedCodec(codec, conversion)) : codecs,
       ...(width && height && { width, height }),
       ...(subtitles.length > 0 && { subtitleGroup: SUBTITLE_GROUP }),
     }));

@@ -1,7 +1,7 @@
 import { SluiceError } from "../base/errors.ts";
 import { languageTag } from "../media/language.ts";
 import { type ManifestRendition as WrittenRendition, writeMasterManifest } from "../media/manifest.ts";
-import type { AudioTranscoder } from "../remux/audio/transcoder.ts";
+import { type AudioTranscoder, converts } from "../remux/audio/transcoder.ts";
 import { isTsCodec } from "../remux/container-rules.ts";
 import type { AudioConversion, MediaTrack } from "../remux/contract.ts";
 import { StreamConverter, type StreamConverterOptions } from "../remux/streams/stream-converter.ts";
@@ -13,8 +13,10 @@ import { distinctNames } from "./hls.ts";
 
 /** Addresses of segments and of their initialization segments in a media manifest. */
 const SEGMENT_URL = /(^|\/|")(\d+)\.(?:a\d+\.)?(ts|m4s|mp4)(?="|$)/gm;
-/** Codecs that are converted, in a `CODECS` attribute (RFC 6381). */
-export const CONVERTED_CODECS = /\b(ac-3|ec-3|dts[cehlx+-]|mp3|mp4a\.(40\.3[2-4]|69|6B|A5|A6|A9))(?=[",])/gi;
+/** The names of codecs that can be converted (RFC 6381), one group for each of {@link CODEC_NAMES}. */
+const CONVERTIBLE =
+  /^(?:(ac-3|mp4a\.A5)|(ec-3|mp4a\.A6)|(dts[cehlx+-]|mp4a\.A9)|(mp4a\.40\.3[23])|(mp3|mp4a\.(?:40\.34|69|6B)))$/i;
+const CODEC_NAMES = ["ac3", "eac3", "dts", "mp2", "mp3"];
 
 /** Segments of the source that are kept, because picture and audio of one are requested one after the other. The newest is always kept. */
 export const ORIGINALS_BYTES = 8 * 1024 * 1024;
@@ -94,9 +96,19 @@ export class StreamAudio {
   }
 }
 
-/** Returns a codec (RFC 6381), or that of the audio that it is converted to. */
-export function convertedCodecs(codec: string): string {
-  return `"${codec}"`.replace(CONVERTED_CODECS, "mp4a.40.2").slice(1, -1);
+/** Returns a codec (RFC 6381), or that of the audio that a request converts it to. */
+export function convertedCodec(codec: string, conversion: AudioConversion): string {
+  const [, ...groups] = CONVERTIBLE.exec(codec) ?? [];
+  const name = CODEC_NAMES[groups.findIndex((group) => group !== undefined)];
+  return name !== undefined && converts(conversion, name) ? "mp4a.40.2" : codec;
+}
+
+/** Returns a manifest with the codecs of the converted audio in its `CODECS` attributes. */
+export function convertedCodecs(manifest: string, conversion: AudioConversion): string {
+  return manifest.replace(/\bCODECS="([^"]*)"/g, (_, codecs: string) => {
+    const converted = codecs.split(",").map((codec) => convertedCodec(codec.trim(), conversion));
+    return `CODECS="${converted.join(",")}"`;
+  });
 }
 
 /** Returns the manifest of a rendition: that of the stream, with the addresses of this audio. */

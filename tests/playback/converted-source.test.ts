@@ -10,6 +10,7 @@ import { openStreamAudio } from "../../src/playback/stream-audio.ts";
 import { AudioTranscoder } from "../../src/remux/audio/transcoder.ts";
 import { audioUnits, splitFrames } from "../../src/remux/audio/ts-audio.ts";
 import { BuiltinCodecs } from "../../src/remux/codecs/builtin-codecs.ts";
+import type { AudioConversion } from "../../src/remux/contract.ts";
 import { readPiece } from "../../src/remux/ts-interleave.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
 import { readCodecScript } from "../../src/runtime/codec-scripts.ts";
@@ -159,6 +160,28 @@ test("ConvertedSources: continuous streams get AAC in place of AC-3; without a r
     streams.map(({ codec }) => codec),
     ["h264", "aac"],
   );
+});
+
+test("ConvertedSources: CODECS names as AAC only what the request converts, and names and addresses stay", async () => {
+  const master = [
+    "#EXTM3U",
+    '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="audio",NAME="mp3",DEFAULT=YES,URI="http://a/k.m3u8?audio=1"',
+    '#EXT-X-STREAM-INF:BANDWIDTH=1,CODECS="avc1.64001f,mp4a.40.34, ec-3,mp4a.40.33",AUDIO="audio"',
+    "http://a/mp3,ac-3\n",
+  ].join("\n");
+  const { live: _, ...rest } = liveSource();
+  const source = { ...rest, manifest: async () => master } as SegmentSource;
+  const codecsOf = async (conversion: AudioConversion) => {
+    const converted = await new ConvertedSources(transcoder).of(source, request(conversion), signal);
+    const manifest = await converted.manifest(place, "main", signal);
+    assert.match(manifest, /NAME="mp3"/);
+    assert.match(manifest, /^http:\/\/a\/mp3,ac-3$/m);
+    return /CODECS="([^"]*)"/.exec(manifest)![1];
+  };
+  const AAC = "mp4a.40.2";
+  assert.equal(await codecsOf({ ...ALL, all: false, ac3: true }), `avc1.64001f,mp4a.40.34,${AAC},mp4a.40.33`);
+  assert.equal(await codecsOf({ ...ALL, all: false, mp3: true }), `avc1.64001f,${AAC},ec-3,${AAC}`);
+  assert.equal(await codecsOf(ALL), `avc1.64001f,${AAC},${AAC},${AAC}`);
 });
 
 test("ConvertedSources: a stream of another server with separate audio has both variants too", async () => {
