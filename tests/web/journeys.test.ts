@@ -192,14 +192,18 @@ describe("journeys through the app below the path of a reverse proxy", { timeout
 
   for (const route of Object.keys(PAGES)) {
     test(
-      `${route}: axe finds nothing, and it fits 320 to 3840 px in both directions of text`,
+      `${route}: axe finds nothing in both themes, and it fits 320 to 3840 px in both directions of text`,
       SLOW,
       async () => {
         const page = pages.get("keys")!;
         await open(page, route);
         const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
         await page.evaluate(await readFile(axe, "utf8"));
-        assert.deepEqual(await page.evaluate(violations), []);
+        for (const colorScheme of ["dark", "light"] as const) {
+          await page.emulateMedia({ colorScheme });
+          assert.deepEqual(await page.evaluate(violations), [], colorScheme);
+        }
+        await page.emulateMedia({ colorScheme: "dark" });
         for (const direction of ["ltr", "rtl"] as const)
           for (const width of WIDTHS) {
             await page.setViewportSize({ width, height: width >= 1280 ? (width * 9) / 16 : 800 });
