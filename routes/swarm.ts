@@ -2,21 +2,30 @@ import { type Context, Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { type Infohash, parseInfohash } from "../src/base/ids.ts";
 import type { TextSocket, TextSocketHandlers } from "../src/runtime/contract.ts";
+import { isForeignPage } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 
 /**
  * Serves what a page needs to be a peer of a live stream: `GET /swarm/<infohash>` is the transport file, and as a WebSocket a
  * connection to the engine's peer of that swarm (docs/live-protocol.md, Browsers).
  */
-export function createSwarmRoutes({ engine }: Pick<RouteDependencies, "engine">): Hono<RouteEnv> {
+export function createSwarmRoutes(
+  dependencies: Pick<RouteDependencies, "engine" | "access">,
+): Hono<RouteEnv> {
+  const { engine } = dependencies;
   const app = new Hono<RouteEnv>();
   app.get("/swarm/:infohash", async (c) => {
     const infohash = infohashOf(c.req.param("infohash"));
+    const isForeign = isForeignPage(c, dependencies);
     const { origin, acceptWebSocket } = c.env;
     const { remote } = origin;
     if (acceptWebSocket !== undefined)
-      return acceptWebSocket({ remote, open: (socket) => engine.webPeers.accept(infohash, socket) });
-    const file = await engine.webPeers.transportFile(infohash, { signal: c.req.raw.signal });
+      return acceptWebSocket({
+        remote,
+        open: (socket) => engine.webPeers.accept(infohash, socket, { isForeign }),
+      });
+    const options = { signal: c.req.raw.signal, isForeign };
+    const file = await engine.webPeers.transportFile(infohash, options);
     return c.body(file, 200, { "content-type": "application/x-bittorrent", "cache-control": "no-store" });
   });
   return app;
@@ -42,9 +51,10 @@ export interface ViewerSettings {
 
 /** Serves the settings of the viewers' page and the signaling between the pages of a stream (src/web/swarm-rooms.ts). */
 export function createRoomRoutes(
-  { engine, rooms }: Pick<RouteDependencies, "engine"> & { readonly rooms: Rooms },
+  { rooms, ...dependencies }: Pick<RouteDependencies, "engine" | "access"> & { readonly rooms: Rooms },
   { viewerSharing: sharing, iceServers: stun, turnServers }: ViewerSettings,
 ): Hono<RouteEnv> {
+  const { engine } = dependencies;
   const app = new Hono<RouteEnv>();
   const iceServers = [...stun.map((server) => `stun:${server}`), ...turnServers];
   const uncached = { "cache-control": "no-store" };
@@ -53,6 +63,7 @@ export function createRoomRoutes(
   app.get("/swarm/:infohash/settings", async (c) => {
     const title = await engine.webPeers.title(infohashOf(c.req.param("infohash")), {
       signal: c.req.raw.signal,
+      isForeign: isForeignPage(c, dependencies),
     });
     return c.json({ title, sharing, iceServers }, 200, uncached);
   });

@@ -45,10 +45,10 @@ export class WebPeers {
   }
 
   /** Takes over the connection of a page to the swarm of a stream that is open, and keeps the stream open until the page leaves. */
-  accept(infohash: Infohash, socket: TcpSocket): TcpHandlers {
+  accept(infohash: Infohash, socket: TcpSocket, options?: Pick<AcquireOptions, "isForeign">): TcpHandlers {
     const { transfers, acquire } = this.#dependencies;
     let release: (() => void) | undefined = () => {};
-    void acquire({ kind: "infohash", infohash }).then(
+    void acquire({ kind: "infohash", infohash }, options).then(
       (lease) => {
         if (release) release = lease.release;
         else lease.release();

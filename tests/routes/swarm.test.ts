@@ -30,30 +30,52 @@ test("GET /swarm/<infohash>: the transport file of a live stream; an error for o
   assert.equal((await call("/swarm/nothing")).status, 400);
 });
 
+/** Requests a WebSocket at a path; `opened` gets the handlers of the connection. */
+function connect(
+  app: Pick<ReturnType<typeof fakeApp>, "fetch">,
+  path: string,
+  { origin, socket }: { readonly origin: string; readonly socket: TcpSocket },
+  opened: (handlers: TcpHandlers) => void = () => {},
+): Promise<Response> {
+  const acceptWebSocket = ({ remote, open }: ByteStreamOpener) => {
+    assert.deepEqual(remote, LOCAL.remote);
+    opened(open(socket));
+    return new Response(null);
+  };
+  const request = new Request(`http://127.0.0.1:6878${path}`, {
+    headers: { host: "127.0.0.1:6878", origin },
+  });
+  return Promise.resolve(app.fetch(request, { origin: LOCAL, acceptWebSocket: acceptWebSocket as never }));
+}
+
 test("GET /swarm/<infohash> as a WebSocket: the client's connection goes to the stream, which stays open until it closes", async () => {
   const { engine, transfers, call, ...app } = engineOnAir();
   await call(PATH);
   const socket = { remote: LOCAL.remote, close() {} } as unknown as TcpSocket;
   let handlers: TcpHandlers | undefined;
-  const acceptWebSocket = ({ remote, open }: ByteStreamOpener) => {
-    assert.deepEqual(remote, LOCAL.remote);
-    handlers = open(socket);
-    return new Response(null);
-  };
-  const ask = (headers: Record<string, string>) =>
-    app.fetch(
-      new Request(`http://127.0.0.1:6878${PATH}`, { headers: { host: "127.0.0.1:6878", ...headers } }),
-      {
-        ...{ origin: LOCAL, acceptWebSocket: acceptWebSocket as never },
-      },
-    );
-  assert.equal((await ask({ origin: "https://evil.example" })).status, 403);
-  assert.equal(transfers.accepted.length, 0);
-  assert.equal((await ask({ origin: "http://127.0.0.1:6878" })).status, 200);
+  const origin = "http://127.0.0.1:6878";
+  const { status } = await connect(app, PATH, { origin, socket }, (given) => {
+    handlers = given;
+  });
+  assert.equal(status, 200);
   assert.deepEqual(transfers.accepted, [{ infohash: file.infohash, socket }]);
   const holders = () => engine.figures().transfers.map((each) => each.holders);
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(holders(), [1]);
   handlers!.closed("closed by the peer");
   assert.deepEqual(holders(), [0]);
+});
+
+test("GET /swarm/<infohash> as a WebSocket: pages of other sites share four streams", async () => {
+  const { engine, transfers, call, ...app } = engineOnAir();
+  await call(PATH);
+  let closed = 0;
+  const socket = { remote: LOCAL.remote, close: () => closed++ } as unknown as TcpSocket;
+  const origin = "https://evil.example";
+  for (const digit of "12345") await connect(app, `/swarm/${digit.repeat(40)}`, { origin, socket });
+  // The stream that the engine has open anyway does not count.
+  await connect(app, PATH, { origin, socket });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(closed, 1);
+  assert.equal(engine.figures().transfers.length, 5);
 });
