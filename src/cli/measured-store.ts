@@ -36,6 +36,7 @@ export function measuredStore(store: KeyValueStore, clock: Pick<Clock, "now">): 
     commit: (change) => measured("commit", store.commit(change)),
     list: (prefix) => store.list(prefix),
     ...(store.watch && { watch: (prefix, changed) => store.watch!(prefix, changed) }),
+    ...(store.refuseChanges && { refuseChanges: () => store.refuseChanges!() }),
     close: () => store.close(),
     figures: () => [figures.get, figures.commit],
   };

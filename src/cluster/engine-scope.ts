@@ -57,6 +57,7 @@ function prefixed(store: KeyValueStore, prefix: string): KeyValueStore {
         set: set.map(entry),
         delete: deleted.map((key) => prefix + key),
       }),
+    ...(store.refuseChanges && { refuseChanges: () => store.refuseChanges!() }),
     close: () => store.close(),
   };
 }

@@ -100,9 +100,11 @@ export class ItemWriter {
 
   /**
    * Runs `work` in the queue; again if another engine changed the items meanwhile. It then finds their new versions. Rejects with `too_many` if that
-   * happens {@link MAX_TRIES} times.
+   * happens {@link MAX_TRIES} times, and with `store_unavailable` if the store refuses changes: a change whose fate is not known yet holds the
+   * queue until its server is back.
    */
   async change<T>(work: () => Promise<T>): Promise<T> {
+    this.#dependencies.store.refuseChanges?.();
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       try {
         return await this.queue.run(() => {

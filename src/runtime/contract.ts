@@ -259,6 +259,8 @@ export interface KeyValueStore {
    * hold. Rejects with `disk_full` if the disk is full; a rejected commit has changed nothing.
    */
   commit(change: KeyValueChange): Promise<boolean>;
+  /** Throws `store_unavailable` if commits are refused now. Absent if the store has no server that may be away. */
+  refuseChanges?(): void;
   /**
    * Calls `changed` with keys of this prefix that other processes have set or deleted; `get` and `list` already return the new values then. The
    * returned function ends this. Absent if no other process writes to the store while this one uses it.

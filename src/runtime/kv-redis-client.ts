@@ -120,6 +120,8 @@ export function connectRedis(
     protocol: 2 as const,
     connectTimeout: CONNECT_MS,
     commandTimeout,
+    // A connection that has lost its network is replaced: TCP would send again only after a minute or two.
+    socketTimeout: commandTimeout,
     // A command that cannot be sent now fails now: the store decides what is repeated.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,

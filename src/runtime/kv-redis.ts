@@ -123,13 +123,17 @@ class RedisStore implements KeyValueStore {
   async commit(change: KeyValueChange): Promise<boolean> {
     this.#refuseClosed();
     const checked = checkedChange(change);
-    const problem = this.#client.problem ?? this.#doubt ?? this.#replica.problem;
-    if (problem !== undefined) throw unavailable(problem);
+    this.refuseChanges();
     if (this.#queue.length >= QUEUE_LIMIT) throw unavailable("too many changes wait for the server");
     return new Promise((resolve, reject) => {
       this.#queue.push({ change: checked, resolve, reject });
       this.#working ??= this.#work();
     });
+  }
+
+  refuseChanges(): void {
+    const problem = this.#client.problem ?? this.#doubt ?? this.#replica.problem;
+    if (problem !== undefined) throw unavailable(problem);
   }
 
   close(): Promise<void> {
