@@ -84,6 +84,20 @@ describe("the settings in Chromium", { timeout: 400_000 }, () => {
       if (!saved.get(name)!.is_secret) assert.equal(await page.inputValue(`#setting-${name}`), value, name);
   });
 
+  test("a change that is not saved yet survives when the page is shown again", SLOW, async () => {
+    await page.goto(`${engine.url}/#/control/settings`);
+    await page.fill("#setting-upload-limit", "5MB");
+    await page.goto(`${engine.url}/#/control/overview`);
+    await page.locator("#control .verdict h2").waitFor();
+    const shown = page.waitForResponse((response) => response.url().includes("get_settings"));
+    await page.goto(`${engine.url}/#/control/settings/upload-limit`);
+    await shown;
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.locator(".settings-state", { hasText: /^Saved/ }).waitFor();
+    const { result } = await call(engine, "get_settings");
+    assert.equal((result.settings as Setting[]).find(({ name }) => name === "upload-limit")!.value, "5MB");
+  });
+
   test(
     "a bad value of each flag is refused with the flag's own words, and changes nothing",
     SLOW,

@@ -87,7 +87,6 @@ class SettingsView {
   /** @param {string} [name] shows only this setting */
   async load(name) {
     if (name !== undefined) this.#search.value = name;
-    this.#changes.clear();
     const settings = /** @type {Settings} */ (await this.#api.call("get_settings"));
     this.#settings = settings;
     const titles = [...new Set(settings.settings.map(({ group }) => group))];
@@ -120,6 +119,9 @@ class SettingsView {
     input.disabled = locked !== undefined;
     input.setAttribute("aria-describedby", `${id}-help`);
     const initial = input.value;
+    // The page may be shown again while a change is not saved.
+    const changed = this.#changes.get(name);
+    if (changed !== undefined) input.value = changed ?? defaultText(setting);
     input.addEventListener("input", () => {
       if (input.value === initial) this.#changes.delete(name);
       else this.#changes.set(name, input.value.trim() === "" ? null : input.value.trim());
@@ -127,7 +129,7 @@ class SettingsView {
     });
     const reset = action(t("Use default"), () => {
       this.#changes.set(name, null);
-      input.value = setting.values === null ? "" : setting.default;
+      input.value = defaultText(setting);
       this.#showState();
     });
     reset.hidden = source !== "file" || locked !== undefined;
@@ -197,6 +199,7 @@ class SettingsView {
     if (this.#changes.size > 0)
       await this.#api.call("set_settings", { values: JSON.stringify(Object.fromEntries(this.#changes)) });
     const port = this.#changes.get("http-port");
+    this.#changes.clear();
     if (!restarts) return this.load();
     await this.#api.call("restart_engine");
     this.#state.textContent = t("Restarting …");
@@ -235,6 +238,7 @@ class SettingsView {
       throw new Error(t("{name} is not a settings file: expected a JSON object.", { name: file.name }));
     const values = Object.fromEntries(Object.entries(content).map(([name, value]) => [name, String(value)]));
     await this.#api.call("set_settings", { values: JSON.stringify(values) });
+    this.#changes.clear();
     await this.load();
   }
 
@@ -286,6 +290,15 @@ function inputOf({ value, values, default: standard, is_secret: isSecret, source
     spellcheck: "false",
     autocomplete: "off",
   });
+}
+
+/**
+ * What the field of a setting shows for the default.
+ *
+ * @param {Setting} setting
+ */
+function defaultText({ values, default: standard }) {
+  return values === null ? "" : standard;
 }
 
 /**
