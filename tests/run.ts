@@ -87,7 +87,9 @@ function commandOf(
   const filter = name === undefined ? [] : [`--test-name-pattern=${name}`];
   const reporter = ["--test-reporter=spec", "--test-reporter-destination=stdout"];
   const concurrency = `--test-concurrency=${workers}`;
-  return [".ci/node", "--import", "tsx", "--test", concurrency, ...reporter, ...filter, ...paths];
+  // A failed test may leave a socket open; without the flag its process never ends, and the whole run waits for it.
+  const node = [".ci/node", "--import", "tsx", "--test", "--test-force-exit"];
+  return [...node, concurrency, ...reporter, ...filter, ...paths];
 }
 
 interface Outcome {

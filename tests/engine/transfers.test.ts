@@ -271,9 +271,10 @@ test("createTransfers: with any port, takes another one if TCP has the one that 
     const settings = someSettings(path);
     const reach = { ...settings.reach, utp: true };
     const transfers = await createTransfers(machine, { ...settings, reach }, keepingLog(), noMedia);
-    assert.equal(tried.length, 3);
+    // Another program may use the third port as well.
+    assert.ok(tried.length >= 3);
     assert.ok(tried.every((port) => port > 0));
-    assert.equal(transfers.p2pPort, tried[2]);
+    assert.equal(transfers.p2pPort, tried.at(-1));
     await transfers.close();
     const busy = () => Promise.reject(new SluiceError("port_busy", "in use"));
     const never = { ...runtime, net: { ...runtime.net, listen: busy } };
