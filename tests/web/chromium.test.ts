@@ -119,6 +119,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     await page.click("#places a[data-place=control]");
     await page.click("#control a[href='#/control/health']");
     await page.locator(".health-rows li").first().waitFor();
+    // biome-ignore lint/performance/useDomNodeTextContent: words of neighbouring elements must not join
     const text = (await page.locator("#control").innerText()).replaceAll("\n", " ");
     assert.match(text, /Peers 1 peer is connected/);
     assert.match(text, /Disk Writing and syncing .* took/);

@@ -128,7 +128,7 @@ describe("the Studio and the Control room in Chromium", { timeout: 300_000 }, ()
       const response = await fetch(`server/api?${query}`);
       const { result } = await response.json();
       const [known] = result.transfers;
-      const text = (document.querySelector(".transfer") as HTMLElement).innerText;
+      const text = document.querySelector(".transfer")?.textContent ?? "";
       return (
         result.transfers.length === document.querySelectorAll(".transfer").length &&
         result.sessions.length === document.querySelectorAll("#control li.row-item").length &&

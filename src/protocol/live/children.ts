@@ -172,7 +172,7 @@ export class Children {
   shrink(): void {
     const { homeStripe } = this.#state.setup.about;
     const children = this.#byStripe
-      .flatMap((each) => each)
+      .flat()
       .sort((a, b) => Number(a.stripe === homeStripe) - Number(b.stripe === homeStripe) || b.since - a.since);
     for (const { peer, stripe } of children.slice(0, Math.max(0, this.used - this.slots)))
       this.#drop(peer, 1 << stripe, "moved");

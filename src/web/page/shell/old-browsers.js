@@ -127,11 +127,13 @@ function knowsSignals() {
 if (!knowsSignals()) {
   const { addEventListener } = EventTarget.prototype;
   EventTarget.prototype.addEventListener = function (type, listener, options) {
-    const signal = typeof options === "object" ? options.signal : undefined;
-    if (signal && signal.aborted) return;
-    addEventListener.call(this, type, listener, options);
-    if (signal)
+    const signal = options instanceof Object && options.signal;
+    if (!signal) {
+      addEventListener.call(this, type, listener, options);
+    } else if (!signal.aborted) {
+      addEventListener.call(this, type, listener, options);
       addEventListener.call(signal, "abort", () => this.removeEventListener(type, listener, options));
+    }
   };
 }
 

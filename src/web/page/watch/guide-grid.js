@@ -155,7 +155,14 @@ export function openGuideGrid({ page, play }) {
       });
     const name = make(
       "button",
-      { type: "button", class: "grid-name", onclick: () => (dialog.close(), play(item)) },
+      {
+        type: "button",
+        class: "grid-name",
+        onclick() {
+          dialog.close();
+          play(item);
+        },
+      },
       make("small", {}, String(index + 1)),
       make("bdi", {}, item.title.slice(0, 60)),
     );
