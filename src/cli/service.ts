@@ -189,7 +189,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       throw error;
     },
   );
-  const downloads = createDownloads({
+  const downloads = await createDownloads({
     ...runtime,
     engine,
     records: downloadRecords,

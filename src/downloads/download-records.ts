@@ -1,4 +1,6 @@
 import * as v from "valibot";
+import { SerialQueue } from "../async/serial-queue.ts";
+import { SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { UnixSeconds } from "../base/time.ts";
@@ -41,6 +43,7 @@ export type StoredDownload = Readonly<v.InferOutput<typeof downloadRecord>>;
 export class DownloadRecords {
   readonly #store: KeyValueStore;
   readonly #records = new Map<Infohash, StoredDownload>();
+  readonly #writes = new SerialQueue();
 
   private constructor(store: KeyValueStore) {
     this.#store = store;
@@ -66,21 +69,40 @@ export class DownloadRecords {
     return this.#records.get(infohash);
   }
 
+  /** Returns a record. Throws `unknown_item` if there is none. */
+  known(infohash: Infohash): StoredDownload {
+    const stored = this.#records.get(infohash);
+    if (stored === undefined)
+      throw new SluiceError("unknown_item", `there is no download with the infohash ${infohash}`);
+    return stored;
+  }
+
   all(): readonly StoredDownload[] {
     return [...this.#records.values()];
   }
 
   /** Stores a record; durable when it resolves. */
-  async set(record: StoredDownload): Promise<void> {
-    const checked = v.parse(downloadRecord, record);
-    await this.#store.commit({ set: [[PREFIX + checked.infohash, checked]] });
-    this.#records.set(checked.infohash, checked);
+  set(record: StoredDownload): Promise<void> {
+    return this.#writes.run(() => this.#write(record));
+  }
+
+  /** Changes a record; durable when it resolves. Rejects with `unknown_item` if there is none. */
+  update(infohash: Infohash, change: Partial<StoredDownload>): Promise<void> {
+    return this.#writes.run(() => this.#write({ ...this.known(infohash), ...change }));
   }
 
   /** Deletes a record; durable when it resolves. */
-  async delete(infohash: Infohash): Promise<void> {
-    await this.#store.commit({ delete: [PREFIX + infohash] });
-    this.#records.delete(infohash);
+  delete(infohash: Infohash): Promise<void> {
+    return this.#writes.run(async () => {
+      await this.#store.commit({ delete: [PREFIX + infohash] });
+      this.#records.delete(infohash);
+    });
+  }
+
+  async #write(record: StoredDownload): Promise<void> {
+    const checked = v.parse(downloadRecord, record);
+    await this.#store.commit({ set: [[PREFIX + checked.infohash, checked]] });
+    this.#records.set(checked.infohash, checked);
   }
 }
 

@@ -1,3 +1,4 @@
+import { SerialQueue } from "../async/serial-queue.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
@@ -33,6 +34,7 @@ export interface DownloadsDependencies {
     acquire(selector: ContentSelector, options?: AcquireOptions): Promise<TransferLease>;
     readonly inspect: Pick<Inspector, "describe" | "keep">;
     cacheFigures(): Promise<CacheFigures>;
+    readonly cache: { sizes(): ReadonlyMap<Infohash, number> | undefined };
     readonly limits: { limitSwarm(infohash: Infohash, limits: OwnLimits): void };
     deleteContent(infohash: Infohash): Promise<void>;
   };
@@ -41,16 +43,21 @@ export interface DownloadsDependencies {
 
 /** The state of a download that is not stored. */
 interface Activity {
+  /** Changes by the user, one after another. It is not fetched until all are done. */
+  readonly changes: SerialQueue;
+  pendingChanges: number;
   problem: string | null;
-  /** Not before this time; undefined: at once. */
+  /** Cancels the next attempt after a failure; undefined if none is planned. */
   cancelRetry: (() => void) | undefined;
   run: { readonly abort: AbortController; readonly ended: Promise<void>; transfer?: Transfer } | undefined;
 }
 
 /** Continues the stored downloads. */
-export function createDownloads(parts: DownloadsDependencies): Downloads & { close(): Promise<void> } {
+export async function createDownloads(
+  parts: DownloadsDependencies,
+): Promise<Downloads & { close(): Promise<void> }> {
   const downloads = new CachedDownloads(parts);
-  downloads.begin();
+  await downloads.begin();
   return downloads;
 }
 
@@ -63,9 +70,19 @@ class CachedDownloads implements Downloads {
     this.#parts = parts;
   }
 
-  begin(): void {
-    const { records, engine } = this.#parts;
-    for (const { infohash, limits } of records.all()) engine.limits.limitSwarm(infohash, limits);
+  async begin(): Promise<void> {
+    const { records, engine, log } = this.#parts;
+    const cached = engine.cache.sizes();
+    for (const { infohash, limits, size, isComplete } of records.all()) {
+      engine.limits.limitSwarm(infohash, limits);
+      const heldBytes = cached?.get(infohash) ?? 0;
+      if (!isComplete || cached === undefined || heldBytes >= size) continue;
+      // The user has deleted files, or a full disk was freed before the records could be read.
+      log.warn("a download lacks data that the disk cache had; it is fetched again", { infohash });
+      await records.update(infohash, { isComplete: false, heldBytes }).catch((error: unknown) => {
+        log.warn("cannot store the state of a download", { infohash, reason: messageOf(error) });
+      });
+    }
     this.#startNext();
   }
 
@@ -93,66 +110,85 @@ class CachedDownloads implements Downloads {
     checkRanges(content, ranges);
     await this.#requireSpace(infohash, size);
     await engine.inspect.keep(transportFile);
-    await this.#interrupt(infohash);
-    const limits = known?.limits ?? { upload: 0, download: 0 };
-    const addedAt = known?.addedAt ?? clock.unixSeconds();
-    const state = { heldBytes: 0, isPaused: false, isComplete: false };
-    await records.set({ infohash, name, addedAt, files: ranges, size, allowPrivateUrls, limits, ...state });
-    this.#startNext();
-    return this.#present(this.#known(infohash));
+    await this.#change(infohash, () => {
+      const { limits, addedAt } = records.get(infohash) ?? {
+        limits: { upload: 0, download: 0 },
+        addedAt: clock.unixSeconds(),
+      };
+      const state = { heldBytes: 0, isPaused: false, isComplete: false };
+      return records.set({
+        infohash,
+        name,
+        addedAt,
+        files: ranges,
+        size,
+        allowPrivateUrls,
+        limits,
+        ...state,
+      });
+    });
+    return this.#present(records.known(infohash));
   }
 
   async pause(infohash: Infohash): Promise<Download> {
-    await this.#interrupt(infohash);
-    await this.#update(infohash, { isPaused: true });
-    this.#startNext();
-    return this.#present(this.#known(infohash));
+    const { records } = this.#parts;
+    await this.#change(infohash, () => records.update(infohash, { isPaused: true }));
+    return this.#present(records.known(infohash));
   }
 
   async resume(infohash: Infohash): Promise<Download> {
-    await this.#interrupt(infohash);
-    await this.#update(infohash, { isPaused: false });
-    this.#startNext();
-    return this.#present(this.#known(infohash));
+    const { records } = this.#parts;
+    await this.#change(infohash, () => records.update(infohash, { isPaused: false }));
+    return this.#present(records.known(infohash));
   }
 
   async limit(infohash: Infohash, limits: OwnLimits): Promise<void> {
-    this.#parts.engine.limits.limitSwarm(infohash, limits);
-    if (this.#parts.records.has(infohash)) await this.#update(infohash, { limits });
+    const { engine, records } = this.#parts;
+    engine.limits.limitSwarm(infohash, limits);
+    if (records.has(infohash)) await records.update(infohash, { limits });
   }
 
   async remove(infohash: Infohash, leavesData: boolean): Promise<void> {
-    this.#known(infohash);
-    await this.#interrupt(infohash);
-    await this.#parts.records.delete(infohash);
-    this.#activities.delete(infohash);
-    if (!leavesData) await this.#parts.engine.deleteContent(infohash);
-    this.#startNext();
+    const { engine, records } = this.#parts;
+    records.known(infohash);
+    await this.#change(infohash, async () => {
+      await records.delete(infohash);
+      if (!leavesData) await engine.deleteContent(infohash);
+    });
   }
 
   /** Running downloads continue with the next start of the engine. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#activities.keys()].map((infohash) => this.#interrupt(infohash)));
-  }
-
-  #known(infohash: Infohash): StoredDownload {
-    const stored = this.#parts.records.get(infohash);
-    if (stored === undefined)
-      throw new SluiceError("unknown_item", `there is no download with the infohash ${infohash}`);
-    return stored;
+    await Promise.all([...this.#activities.values()].map((activity) => this.#interrupt(activity)));
   }
 
   #activity(infohash: Infohash): Activity {
     const known = this.#activities.get(infohash);
     if (known) return known;
-    const activity: Activity = { problem: null, cancelRetry: undefined, run: undefined };
+    const activity: Activity = {
+      ...{ changes: new SerialQueue(), pendingChanges: 0 },
+      ...{ problem: null, cancelRetry: undefined, run: undefined },
+    };
     this.#activities.set(infohash, activity);
     return activity;
   }
 
-  async #update(infohash: Infohash, change: Partial<StoredDownload>): Promise<void> {
-    await this.#parts.records.set({ ...this.#known(infohash), ...change });
+  /** Stops fetching, runs `work`, which changes the record, and then continues as the record says. */
+  async #change(infohash: Infohash, work: () => Promise<void>): Promise<void> {
+    const activity = this.#activity(infohash);
+    activity.pendingChanges++;
+    try {
+      await activity.changes.run(async () => {
+        await this.#interrupt(activity);
+        await work();
+      });
+    } finally {
+      activity.pendingChanges--;
+      if (activity.pendingChanges === 0 && !this.#parts.records.has(infohash))
+        this.#activities.delete(infohash);
+      this.#startNext();
+    }
   }
 
   #present(stored: StoredDownload): Download {
@@ -167,12 +203,12 @@ class CachedDownloads implements Downloads {
   }
 
   /** Stops fetching, and forgets the last problem. */
-  async #interrupt(infohash: Infohash): Promise<void> {
-    const activity = this.#activities.get(infohash);
-    activity?.cancelRetry?.();
-    activity?.run?.abort.abort();
-    await activity?.run?.ended;
-    if (activity?.run === undefined) this.#activities.delete(infohash);
+  async #interrupt(activity: Activity): Promise<void> {
+    activity.cancelRetry?.();
+    activity.cancelRetry = undefined;
+    activity.run?.abort.abort();
+    await activity.run?.ended;
+    activity.problem = null;
   }
 
   #startNext(): void {
@@ -182,6 +218,7 @@ class CachedDownloads implements Downloads {
       if (running >= MAX_RUNNING) return;
       const activity = this.#activity(infohash);
       if (isPaused || isComplete || activity.run || activity.cancelRetry) continue;
+      if (activity.pendingChanges > 0) continue;
       this.#start(infohash, activity);
       running++;
     }
@@ -195,14 +232,16 @@ class CachedDownloads implements Downloads {
         if (abort.signal.aborted) return undefined;
         // The user stopped its transfer.
         if (error instanceof SluiceError && error.code === "session_stopped")
-          return this.#update(infohash, { isPaused: true });
+          return this.#parts.records.update(infohash, { isPaused: true });
+        throw error;
+      })
+      .catch((error: unknown) => {
         activity.problem = messageOf(error);
         log.warn("a download failed", { infohash, reason: activity.problem });
         activity.cancelRetry = clock.at(after(clock.now(), RETRY_MS), () => {
           activity.cancelRetry = undefined;
           this.#startNext();
         });
-        return undefined;
       })
       .finally(() => {
         activity.run = undefined;
@@ -212,8 +251,8 @@ class CachedDownloads implements Downloads {
   }
 
   async #fetch(infohash: Infohash, activity: Activity, signal: AbortSignal): Promise<void> {
-    const { engine, log } = this.#parts;
-    const { allowPrivateUrls, files, size } = this.#known(infohash);
+    const { engine, records, log } = this.#parts;
+    const { allowPrivateUrls, files, size } = records.known(infohash);
     await this.#requireSpace(infohash, size);
     const lease = await engine.acquire({ kind: "infohash", infohash }, { allowPrivateUrls, signal });
     const { transfer } = lease;
@@ -226,12 +265,12 @@ class CachedDownloads implements Downloads {
       for (const file of chosen) await readThrough(transfer, file, signal);
       if (chosen.some(({ index }) => transfer.progress(index) < 100))
         throw new SluiceError("disk_full", "not all of it could be stored; is the disk of the cache full?");
-      await this.#update(infohash, { isComplete: true, heldBytes: size });
+      await records.update(infohash, { isComplete: true, heldBytes: size });
       log.info("download complete", { infohash, bytes: size });
     } finally {
-      if (!this.#known(infohash).isComplete)
-        await this.#update(infohash, { heldBytes: heldOf(transfer, files) });
+      const heldBytes = heldOf(transfer, files);
       lease.release();
+      if (!records.known(infohash).isComplete) await records.update(infohash, { heldBytes });
     }
   }
 

@@ -40,6 +40,13 @@ export class CacheDesk {
     return { state: "own", contents, count: all.length };
   }
 
+  /** Returns the verified bytes of each content; undefined if another process owns the cache. */
+  sizes(): ReadonlyMap<Infohash, number> | undefined {
+    const { cache } = this.#transfers;
+    if (cache?.isOwner === false) return undefined;
+    return new Map(cache?.contents().map(({ infohash, bytes }) => [infohash, bytes]));
+  }
+
   /** Removes one content. Resolves to the number of freed bytes. Rejects with `bad_parameter` if the content is open or not in the
    * cache, with `bad_configuration` if another process owns the cache. */
   async delete(infohash: Infohash): Promise<number> {

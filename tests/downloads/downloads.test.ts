@@ -43,7 +43,7 @@ async function house() {
   };
   const start = async () => {
     const records = await DownloadRecords.load(store, SILENT);
-    return { records, downloads: createDownloads({ clock, engine, records, log: SILENT }) };
+    return { records, downloads: await createDownloads({ clock, engine, records, log: SILENT }) };
   };
   return { ...fake, ...(await start()), start, read };
 }
@@ -95,6 +95,57 @@ test("downloads: a restart continues what was not complete and keeps limits; a p
   assert.ok(again.records.has(infohash));
   assert.equal((await again.downloads.resume(paused.infohash)).state, "downloading");
   await again.downloads.close();
+});
+
+test("downloads: a paused download has released its transfer, and other files replace the ones that were fetched", async () => {
+  const { downloads, transfers, engine, read } = await house();
+  const holders = () => engine.activity().transfers[0]?.holders ?? 0;
+  const { infohash } = await downloads.add(request(filmTorrent().bytes, [0]));
+  await until(() => holders() > 0);
+  await downloads.pause(infohash);
+  assert.equal(holders(), 0);
+  await downloads.resume(infohash);
+  // While the first file is fetched, the user chooses another one.
+  await until(() => holders() > 0);
+  assert.equal((await downloads.add(request(filmTorrent().bytes, [2]))).state, "downloading");
+  for (const transfer of transfers.opened) transfer.bringData();
+  await until(() => downloads.list()[0]?.state === "complete");
+  assert.deepEqual([...read], [`${infohash}/2`]);
+  await downloads.close();
+});
+
+test("downloads: a store that fails leaves no transfer open, and the download is tried again", async () => {
+  const { downloads, transfers, engine, records, clock } = await house();
+  const { update } = records;
+  await downloads.add(request(filmTorrent().bytes));
+  await until(() => (engine.activity().transfers[0]?.holders ?? 0) > 0);
+  records.update = () => Promise.reject(new SluiceError("store_unavailable", "the server does not answer"));
+  transfers.opened.at(-1)!.data.reject(new SluiceError("session_stopped", "the transfer was stopped"));
+  await until(() => downloads.list()[0]?.state === "failed");
+  assert.equal(engine.activity().transfers[0]?.holders ?? 0, 0);
+  records.update = update.bind(records);
+  await clock.advance(60_000);
+  await until(() => downloads.list()[0]?.state === "paused");
+  await downloads.close();
+});
+
+test("downloads: one that is complete is fetched again if the cache has lost a part of it", async () => {
+  const { downloads, start, transfers, engine } = await house();
+  const { infohash, size } = await downloads.add(request(filmTorrent().bytes));
+  await until(() => transfers.opened.length > 0);
+  transfers.opened.at(-1)!.bringData();
+  await until(() => downloads.list()[0]?.state === "complete");
+  await downloads.close();
+  const stateWith = async (bytes: number | undefined) => {
+    engine.cache.sizes = () => (bytes === undefined ? undefined : new Map([[infohash, bytes]]));
+    const again = await start();
+    const [download] = again.downloads.list();
+    await again.downloads.close();
+    return download?.state;
+  };
+  assert.equal(await stateWith(size), "complete");
+  assert.equal(await stateWith(undefined), "complete", "another process has the cache");
+  assert.equal(await stateWith(size - 1), "downloading");
 });
 
 test("downloads: what does not fit in the cache is refused with the figures, and so are unknown files", async () => {
