@@ -1,4 +1,5 @@
 import type { Context, MiddlewareHandler } from "hono";
+import { SluiceError } from "../src/base/errors.ts";
 import { parseInfohash } from "../src/base/ids.ts";
 import type { Cluster, ClusterEngine, EngineProxy } from "../src/cluster/cluster-contract.ts";
 import { baseUrl, pathPrefix } from "./http/access.ts";
@@ -49,10 +50,15 @@ export async function throughEngine(
       "location",
       `${baseUrl(c)}/engine/${target.id}${location.slice(target.address.length)}`,
     );
-  return new Response(method === "HEAD" ? null : response.body, {
-    status: response.status,
-    headers: response.headers,
-  });
+  const { status } = response;
+  const hasBody = method === "GET" && status !== 204 && status !== 304;
+  if (!hasBody) await response.body.cancel();
+  return new Response(hasBody ? response.body : null, { status, headers: response.headers });
+}
+
+/** Returns true if an engine has died and the others have not noticed yet. */
+export function isUnreachable(error: unknown): boolean {
+  return error instanceof SluiceError && error.code === "url_unreachable";
 }
 
 /** Serves `/engine/<id>/…`. If that engine is gone, a player of a session gets a new one here. */
@@ -66,8 +72,8 @@ export function engineMiddleware(cluster: Cluster, proxy: EngineProxy): Middlewa
     if (engine && engine.address !== "")
       try {
         return await throughEngine(c, { engines, proxy }, engine, path + search);
-      } catch {
-        // The engine has died, and the others have not noticed yet.
+      } catch (error) {
+        if (!isUnreachable(error)) throw error;
       }
     const [, kind, text = ""] = /^\/ace\/(m|r)\/([^/]+)\//.exec(path) ?? [];
     const infohash = parseInfohash(text);

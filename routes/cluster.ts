@@ -5,7 +5,7 @@ import { encodeUtf8 } from "../src/base/utf8.ts";
 import type { Cluster, EngineProxy } from "../src/cluster/cluster-contract.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { ContentSelector } from "../src/transfer/contract.ts";
-import { throughEngine } from "./cluster-proxy.ts";
+import { isUnreachable, throughEngine } from "./cluster-proxy.ts";
 import { baseUrl } from "./http/access.ts";
 import type { RouteEnv } from "./http/dependencies.ts";
 import { playbackParams, selectorOf } from "./http/params.ts";
@@ -16,7 +16,10 @@ const HOP = "_hop";
 /** Paths that start playback. */
 export const START_PATHS = ["/ace/getstream", "/ace/manifest.m3u8", "/hls/manifest.m3u8"];
 
-/** Sends requests for content that another engine has, or should play, to that engine: by a redirect, or through this one with `proxy`. */
+/**
+ * Sends requests for content that another engine has, or should play, to that engine: by a redirect, or through this one with `proxy`. If the proxy
+ * does not reach it, this engine plays the content.
+ */
 export function clusterMiddleware(cluster: Cluster, proxy?: EngineProxy): MiddlewareHandler<RouteEnv> {
   return async (c, next) => {
     const content = c.req.query(HOP) === undefined ? await requestedContent(c) : undefined;
@@ -25,8 +28,14 @@ export function clusterMiddleware(cluster: Cluster, proxy?: EngineProxy): Middle
     const { pathname, search } = new URL(c.req.url);
     const engines = cluster.engines();
     const engine = engines.find((each) => each.address === address);
-    if (proxy && engine) return throughEngine(c, { engines, proxy }, engine, `${pathname}${search}&${HOP}=1`);
-    return c.redirect(`${address}${pathname}${search}&${HOP}=1`, 302);
+    const path = `${pathname}${search}&${HOP}=1`;
+    if (!proxy || !engine) return c.redirect(address + path, 302);
+    try {
+      return await throughEngine(c, { engines, proxy }, engine, path);
+    } catch (error) {
+      if (!isUnreachable(error)) throw error;
+      return next();
+    }
   };
 }
 
