@@ -11,7 +11,10 @@ const MAX_CONTENT = 200;
 const UNUSED_MS = 120_000;
 const TIDY_MS = 30_000;
 const MAX_TRIES = 5;
-const TIDIED = 250;
+/** Claims that an engine makes in this time; further contents are played where they are requested, so that no client can fill the store. */
+const MAX_NEW = 250;
+/** Claims that an engine removes in this time: those that several others have made for it. */
+const MAX_REMOVED = 2_000;
 
 const claimRecord = v.object({ engine: v.pipe(v.string(), v.maxLength(64)) });
 
@@ -25,6 +28,8 @@ export class ContentClaims {
   /** Contents that were sent to an engine since its load changed, so that a rush of players does not go to one engine. */
   readonly #sent = new Map<string, { readonly load: number; count: number }>();
   #tidiedAt: Instant;
+  /** Claims that were made since then. */
+  #made = 0;
 
   constructor(store: KeyValueStore, clock: Clock, id: string) {
     this.#store = store;
@@ -42,7 +47,8 @@ export class ContentClaims {
       const holder = holderOf(before);
       if (holder !== undefined && engines.some(({ id }) => id === holder)) return this.#used(content, holder);
       const chosen = this.#leastLoaded(engines);
-      if (chosen.isThis && this.#own.size >= MAX_CLAIMS) return chosen.id;
+      if (this.#made >= MAX_NEW || (chosen.isThis && this.#own.size >= MAX_CLAIMS)) return this.#id;
+      this.#made++;
       if (await this.#store.commit({ check: [[key, before]], set: [[key, { engine: chosen.id }]] }))
         return this.#used(content, chosen.id);
     }
@@ -54,21 +60,26 @@ export class ContentClaims {
     const now = this.#clock.now();
     if (now - this.#tidiedAt < TIDY_MS) return;
     this.#tidiedAt = now;
+    this.#made = 0;
     const contents = new Set(open);
+    const claimed = new Set<string>();
     let removed = 0;
     for await (const [key, value] of this.#store.list(CONTENT_PREFIX)) {
       const content = key.slice(CONTENT_PREFIX.length);
       const holder = holderOf(value);
-      const usedAt = this.#own.get(content);
       const isOwn = holder === this.#id;
+      if (isOwn) claimed.add(content);
       // A claim that another engine has made for this one counts from now.
-      if (isOwn && usedAt === undefined) this.#own.set(content, now);
-      const isUsed = contents.has(content) || usedAt === undefined || now - usedAt < UNUSED_MS;
+      if (isOwn && !this.#own.has(content) && this.#own.size < MAX_CLAIMS) this.#own.set(content, now);
+      const usedAt = this.#own.get(content);
+      const isUsed = contents.has(content) || (usedAt !== undefined && now - usedAt < UNUSED_MS);
       if (isOwn ? isUsed : holder !== undefined && isKnown(holder)) continue;
       await this.#store.commit({ check: [[key, value]], delete: [key] });
       if (isOwn) this.#own.delete(content);
-      if (++removed >= TIDIED) return;
+      if (++removed >= MAX_REMOVED) return;
     }
+    // Other engines have removed these: they took this one for dead.
+    for (const content of this.#own.keys()) if (!claimed.has(content)) this.#own.delete(content);
   }
 
   /** Removes the claims of this engine. */

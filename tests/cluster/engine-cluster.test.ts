@@ -161,6 +161,27 @@ test("cluster: claims of content without players are removed, those of open cont
   await one.close();
 });
 
+test("cluster: clients that name ever new contents cannot fill the store; it is empty again later", async () => {
+  const { open, clock, engine } = site();
+  const [one, two] = [await engine("1", { players: 9_000 }), await engine("2")];
+  await clock.advance(4_000);
+  const claims = async () => {
+    let count = 0;
+    for await (const _ of open().list("cluster/content/")) count++;
+    return count;
+  };
+  for (let round = 0; round < 3; round++) {
+    for (let i = 0; i < 600; i++) await one.place(`${round} ${i}`);
+    assert.equal(await one.place(`${round} more`), undefined, "it is played here");
+    await clock.advance(31_000);
+  }
+  assert.ok((await claims()) <= 3 * 250, `${await claims()} claims`);
+  assert.equal(await one.place("next"), "http://10.0.0.2:6878");
+  await clock.advance(300_000);
+  assert.equal(await claims(), 0);
+  await Promise.all([one.close(), two.close()]);
+});
+
 test("cluster: records that are not those of an engine are ignored, and addresses are vetted", async () => {
   const { open, clock, engine } = site();
   const one = await engine("1");
