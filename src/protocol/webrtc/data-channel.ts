@@ -50,6 +50,8 @@ const OPEN_TIMEOUT_MS = 30_000;
 const SACK_DELAY_MS = 50;
 const PACKETS_PER_SACK = 4;
 const MAX_STREAMS = 65_535;
+/** Memory of a buffer beside its bytes, so that a peer cannot send many small ones while reading is paused. */
+const BUFFER_OVERHEAD_BYTES = 128;
 const DCEP_ACK = new Uint8Array([2]);
 const DCEP_OPEN = 3;
 /** Reliable and ordered (RFC 8832 5.1). */
@@ -80,7 +82,7 @@ export class DataChannel {
   #sackAt: Instant | undefined;
   #unacknowledged = 0;
   #isPaused = false;
-  /** Received while paused. */
+  /** Received while paused, and their memory. */
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
   /** Bytes were written since the last `drained`. */
@@ -311,7 +313,7 @@ export class DataChannel {
       return;
     }
     this.#waiting.push(bytes.slice());
-    this.#waitingBytes += bytes.length;
+    this.#waitingBytes += bytes.length + BUFFER_OVERHEAD_BYTES;
   }
 
   #acknowledge(now: Instant): void {

@@ -22,7 +22,7 @@ export const CHUNK = {
 export const DATA_FLAG = { end: 1, begin: 2, unordered: 4 } as const;
 
 /** Bytes of a packet before its chunks, and of a DATA chunk before its data. */
-export const PACKET_HEADER_BYTES = 12;
+const PACKET_HEADER_BYTES = 12;
 export const DATA_HEADER_BYTES = 16;
 
 export interface SctpChunk {

@@ -11,6 +11,8 @@ const INITIAL_WINDOW_BYTES = 10 * PACKET_BYTES;
 const MIN_THRESHOLD_BYTES = 4 * PACKET_BYTES;
 /** Limits the memory of one connection: 100 Mbit/s at 80 ms. */
 const MAX_WINDOW_BYTES = 1024 * 1024;
+/** Limits the chunks that are kept: a peer that acknowledges all but the first one would let them grow. */
+const MAX_SENT = 2_048;
 /** Packets of one turn: more would overflow the receive buffer of the peer's system. */
 const MAX_BURST = 64;
 const INITIAL_RTO_MS = 1_000;
@@ -158,7 +160,8 @@ export class SctpSender {
     }
     this.#peerWindowBytes = Math.max(0, windowBytes - this.#flightBytes);
     this.#missed(highest);
-    if (ackedBytes > 0) this.#timeouts = 0;
+    // A peer whose window is closed answers each probe (RFC 9260 6.1).
+    if (ackedBytes > 0 || windowBytes < MAX_DATA_BYTES) this.#timeouts = 0;
     if (this.#recoveryTsn !== undefined && tsnDistance(cumulativeTsn, this.#recoveryTsn) >= 0)
       this.#recoveryTsn = undefined;
     if (this.#recoveryTsn === undefined && wasFull && count > 0) this.#grow(ackedBytes);
@@ -182,6 +185,7 @@ export class SctpSender {
 
   /** A closed window is probed with one chunk (RFC 9260 6.1 A). */
   #maySend(): boolean {
+    if (this.#sent.length >= MAX_SENT) return false;
     if (this.#flightBytes === 0) return true;
     return this.#flightBytes < this.#windowBytes && this.#peerWindowBytes >= MAX_DATA_BYTES;
   }

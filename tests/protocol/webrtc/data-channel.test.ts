@@ -153,6 +153,23 @@ test("data channel: a paused reader stops the sender within its window, and lose
   assert.deepEqual(reader.bytes, sent);
 });
 
+test("data channel: small messages cannot fill the memory of a reader that pauses for long, and none is lost", () => {
+  const pair = new Pair(seededRandom(3), 0);
+  opened(pair);
+  const [writer, reader] = pair.ends;
+  reader.channel.pause();
+  for (let i = 0; i < 10_000; i++) {
+    writer.channel.write(new Uint8Array(1), pair.now);
+    // Each byte is a message of its own, as long as there is room for it.
+    pair.run(() => false, 50);
+  }
+  reader.channel.resume();
+  pair.run(() => true);
+  assert.ok(reader.received.length < 4_200, `${reader.received.length} buffers`);
+  pair.run(() => lengthOf(reader.received) === 10_000);
+  assert.equal(lengthOf(reader.received), 10_000);
+});
+
 test("data channel: the peer learns of a close", () => {
   const pair = new Pair(seededRandom(5), 0);
   opened(pair);
