@@ -60,10 +60,9 @@ export class MatroskaCopies {
   /** Begins to make a copy; one that exists is kept. Rejects with `disk_full` if there is no space. */
   async start(job: CopyJob, sourceBytes: number): Promise<void> {
     const { id } = job.stored;
-    const state = this.#copies.get(id)?.state;
-    if (state === "ready" || this.#running.has(id)) return;
     const needed = OVERHEAD * sourceBytes;
     const free = await this.#parts.files.freeBytes(job.from);
+    if (this.#copies.get(id)?.state === "ready" || this.#running.has(id)) return;
     if (needed > this.#parts.freeBytes())
       throw new SluiceError("disk_full", "the limit of all recordings leaves no space (--recordings-limit)");
     if (free !== undefined && free - needed < MIN_FREE_BYTES)
@@ -97,7 +96,11 @@ export class MatroskaCopies {
     try {
       signal.throwIfAborted();
       const { tsToMatroska } = await import("../remux/ts-to-matroska.ts");
-      const [source, target] = [await files.open(from), await files.open(to)];
+      const source = await files.open(from);
+      const target = await files.open(to).catch(async (error: unknown) => {
+        await source.close();
+        throw error;
+      });
       const read = async (range: { readonly start: number; readonly end: number }) => {
         const into = new Uint8Array(range.end - range.start);
         await source.read(range.start, into);

@@ -197,9 +197,10 @@ class FileRecordings implements Recordings {
     const entry = this.#known(id);
     entry.run?.abort.abort();
     await entry.run?.ended;
+    // First, because a copy that becomes complete stores the record again.
+    await this.#copies.remove(id, pathOf(this.#parts.folder, entry.stored, "mkv"));
     await this.#parts.store.commit({ delete: [keyOf(id)] });
     this.#entries.delete(id);
-    await this.#copies.remove(id, pathOf(this.#parts.folder, entry.stored, "mkv"));
     await this.#parts.files.remove(pathOf(this.#parts.folder, entry.stored));
     await this.#parts.files.remove(pathOf(this.#parts.folder, entry.stored, "nfo"));
   }

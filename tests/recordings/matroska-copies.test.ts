@@ -75,6 +75,15 @@ test("MatroskaCopies: a copy has all frames, the duration, and the guide's data 
   assert.deepEqual([copies.get(1), await files.stat(to)], [undefined, undefined]);
 });
 
+test("MatroskaCopies: a copy that is requested twice is made once", async (t) => {
+  const { copies, start, completed } = await house(t, 2);
+  await Promise.all([start(), start()]);
+  await until(() => copies.get(1)?.state === "ready");
+  // A second one would begin now.
+  for (let turn = 0; turn < 50; turn++) await new Promise<void>((resolve) => setTimeout(resolve, 1));
+  assert.deepEqual([completed(), copies.get(1)?.state], [1, "ready"]);
+});
+
 test("MatroskaCopies: refuses without space, and leaves nothing when it fails or ends early", async (t) => {
   const small = await house(t, 2, 1_000);
   await assert.rejects(small.start(), { code: "disk_full" });
