@@ -76,8 +76,8 @@ export function parseRedisUrl(url: string): RedisPlace {
     sentinelPassword,
     isTls,
     tlsFiles,
-    username: decodeURIComponent(username) || undefined,
-    password: decodeURIComponent(password) || undefined,
+    username: decoded(username) || undefined,
+    password: decoded(password) || undefined,
     database: kind === "sentinel" ? 0 : Number(path || 0),
     name,
   };
@@ -174,6 +174,15 @@ export function connectRedis(
     },
     close: () => redis.disconnect(),
   };
+}
+
+/** Decodes a user or password. Throws `bad_configuration`, without the text. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new SluiceError("bad_configuration", "store: write % in the user and password as %25");
+  }
 }
 
 function splitOnce(user: string): [string, string] {

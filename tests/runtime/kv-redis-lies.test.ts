@@ -60,3 +60,11 @@ test("openRedis: a reply that the client cannot read is an unavailable store", a
   for (const evalsha of ["*99999999999\r\n", "*1\r\n".repeat(200_000)])
     assert.match(String(await refusal(ready({ evalsha }))), /^SluiceError: the store's server: /);
 });
+
+test("openRedis: a password with a lone % is refused, and not repeated", async () => {
+  await assert.rejects(openRedis("redis://user:50%off@127.0.0.1:1", { warn() {} }), (error: Error) => {
+    assert.equal((error as { code?: string }).code, "bad_configuration");
+    assert.doesNotMatch(error.message, /off/);
+    return true;
+  });
+});
