@@ -37,13 +37,14 @@ export function sendToTarget(
   const over = new AbortController();
   const rate = new SecondRate();
   const run = async () => {
-    const feed = await open(over.signal);
     const socket = await net.bindUdp(
       { host: address.host.includes(":") ? "::" : "0.0.0.0", port: 0 },
       () => {},
     );
-    over.signal.addEventListener("abort", () => feed.close());
+    let feed: TunerFeed | undefined;
     try {
+      feed = await open(over.signal);
+      over.signal.addEventListener("abort", () => feed?.close());
       let sequence = 0;
       // Datagrams are full, so the rest of a delivery waits for the next one.
       let rest: Uint8Array = new Uint8Array(0);
@@ -63,7 +64,7 @@ export function sendToTarget(
         rest = bytes.subarray(at);
       }
     } finally {
-      feed.close();
+      feed?.close();
       socket.close();
     }
   };
