@@ -9,6 +9,8 @@ export interface Carrier {
 
 /** Neither a WebSocket nor a data channel can pause reading. A peer that sends more than this meanwhile is disconnected. */
 const MAX_PAUSED_BYTES = 1024 * 1024;
+/** Memory of a message beside its bytes. */
+const MESSAGE_OVERHEAD_BYTES = 256;
 /** Unsent bytes above which the writer must wait. */
 const WRITE_LIMIT_BYTES = 256 * 1024;
 
@@ -73,7 +75,7 @@ export class PageSocket implements TcpSocket {
       this.#handlers?.received(bytes);
       return;
     }
-    this.#pausedBytes += bytes.length;
+    this.#pausedBytes += bytes.length + MESSAGE_OVERHEAD_BYTES;
     if (this.#pausedBytes > MAX_PAUSED_BYTES) this.close();
     else this.#paused.push(bytes);
   }

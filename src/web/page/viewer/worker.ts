@@ -1,3 +1,4 @@
+import { SerialQueue } from "../../../async/serial-queue.ts";
 import { messageOf, SluiceError } from "../../../base/errors.ts";
 import { parseLiveTransportFile } from "../../../wire/live/transport-file.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
@@ -16,14 +17,13 @@ const scope = globalThis as unknown as WorkerScope;
 const post = (message: FromWorker, transfer: Transferable[] = []) => scope.postMessage(message, transfer);
 const loads = new Map<number, AbortController>();
 let peer: SwarmPeer | undefined;
-/** Joins one after the other. */
-let joining = Promise.resolve();
+const joins = new SerialQueue();
 
 scope.onmessage = ({ data }) => {
   if (data.kind === "start") start(data);
   else if (data.kind === "load") void load(data.id, data.path);
   else if (data.kind === "abort") loads.get(data.id)?.abort();
-  else if (data.kind === "share") joining = joining.then(() => peer?.share(data.id, data.uploads));
+  else if (data.kind === "share") void joins.run(async () => peer?.share(data.id, data.uploads));
   else peer?.channel(data);
 };
 
@@ -34,7 +34,7 @@ function start({ url, infohash, file: bytes }: Extract<ToWorker, { kind: "start"
       throw new SluiceError("bad_transport_file", "the engine sent another stream");
     const started = new SwarmPeer(file, url, post);
     peer = started;
-    joining = started.share(undefined, false);
+    void joins.run(() => started.share(undefined, false));
     setInterval(() => post({ kind: "figures", figures: started.figures() }), FIGURES_MS);
   } catch (error) {
     post({ kind: "problem", reason: messageOf(error) });
