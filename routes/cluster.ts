@@ -62,7 +62,10 @@ export function drainMiddleware(
   };
 }
 
-/** Returns a name of the content that the query selects: the same for equal content, as far as the query tells. */
+/**
+ * Returns a key for the content that the query selects; undefined if the route has to report an error. Different selectors of the same content, such as
+ * its content id and its infohash, have different keys.
+ */
 async function requestedContent(c: Context<RouteEnv>): Promise<string | undefined> {
   if (c.req.method !== "GET" && c.req.method !== "HEAD") return undefined;
   const query = new URL(c.req.url).searchParams;

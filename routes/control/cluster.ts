@@ -9,7 +9,7 @@ const engineShape = z.object({
   id: z.string(),
   address: z
     .string()
-    .describe("Its URL for players and other engines; empty if it gets no players of others"),
+    .describe("Its URL for players and other engines; empty if other engines send it no players"),
   is_this: z.boolean(),
   is_draining: z.boolean(),
   players: z.int(),
@@ -52,7 +52,7 @@ export const clusterMethods = [
   }),
   controlMethod({
     name: "sign_link",
-    summary: "Returns the path of a link to HLS without sessions that expires",
+    summary: "Returns the path of a signed link to HLS without sessions; the link expires",
     ...PRIVATE,
     isExtra: true,
     params: z.object({

@@ -21,15 +21,15 @@ const downloadResult = z.object({
     .describe("The chosen files as ranges of indexes, [first, last]; null: all files"),
   state: z
     .enum(["waiting", "downloading", "complete", "paused", "failed"])
-    .describe("waiting: others are fetched first; failed: it is tried again"),
+    .describe("waiting: other downloads are fetched first; failed: it is retried after a minute"),
   problem: z.string().nullable(),
   size: bytes.describe("Bytes of the chosen files"),
   held: bytes.describe("Verified bytes of them"),
 });
 
 const infohashParam = { infohash: required(text).describe("40 hexadecimal digits") };
-const rate = (what: string) =>
-  integer.describe(`The most that peers ${what} in bytes per second; 0 or absent: no limit of its own`);
+const rate = (direction: string) =>
+  integer.describe(`${direction} limit in bytes per second; 0 or absent: only the limit of all transfers`);
 
 /** Content that the user keeps: fetched whole, and never evicted from the disk cache. */
 export const downloadMethods = [
@@ -102,10 +102,10 @@ export const downloadMethods = [
   }),
   controlMethod({
     name: "transfer_set_limits",
-    summary: "Limits the peers of one content: until the engine stops, and those of a download for good",
+    summary: "Limits the upload and download of one transfer. Limits of a download are stored; others last until the engine stops",
     isExtra: true,
     ...PRIVATE,
-    params: z.object({ ...infohashParam, download_limit: rate("send"), upload_limit: rate("get") }),
+    params: z.object({ ...infohashParam, download_limit: rate("Download"), upload_limit: rate("Upload") }),
     result: okResult,
     async run({ infohash, download_limit: download = 0, upload_limit: upload = 0 }, { dependencies }) {
       await downloadsOf(dependencies).limit(infohashOf(infohash), { upload, download });

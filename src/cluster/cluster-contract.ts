@@ -37,7 +37,7 @@ export interface Cluster extends Leases {
 /** An engine of a cluster. */
 export interface ClusterEngine {
   readonly id: string;
-  /** Its URL for players and other engines; empty if it gets no players of other engines. */
+  /** Its URL for players and other engines; empty if other engines send it no players. */
   readonly address: string;
   readonly isThis: boolean;
   readonly isDraining: boolean;

@@ -12,12 +12,12 @@ export interface Download {
   readonly name: string;
   readonly addedAt: UnixSeconds;
   readonly files: ChosenFiles;
-  /** `waiting`: others are fetched first. `failed`: it is tried again. */
+  /** `waiting`: other downloads are fetched first. `failed`: it is retried after a minute. */
   readonly state: "waiting" | "downloading" | "complete" | "paused" | "failed";
   readonly problem: string | null;
   /** Bytes of the chosen files. */
   readonly size: number;
-  /** Verified bytes of them. */
+  /** Verified bytes of the chosen files. */
   readonly heldBytes: number;
   readonly limits: OwnLimits;
 }
@@ -44,8 +44,8 @@ export interface Downloads {
   add(request: DownloadRequest): Promise<Download>;
   pause(infohash: Infohash): Promise<Download>;
   resume(infohash: Infohash): Promise<Download>;
-  /** Limits the peers of any content, until the engine stops; those of a download for good. */
+  /** Limits the upload and download of one transfer. Limits of a download are stored; others last until the engine stops. */
   limit(infohash: Infohash, limits: OwnLimits): Promise<void>;
-  /** Keeps the content no longer. Deletes its data, too, unless `leavesData`: the cache then evicts it when it needs the space. */
+  /** Ends a download. Deletes its data unless `leavesData`: the cache then evicts it when it needs the space. */
   remove(infohash: Infohash, leavesData: boolean): Promise<void>;
 }

@@ -100,7 +100,7 @@ class CachedDownloads implements Downloads {
     if (content.type === "live" || content.transportType !== "bt" || transportFile === undefined)
       throw new SluiceError(
         "unsupported_content",
-        "only files from peers can be kept; record a channel instead",
+        "only BitTorrent files can be downloaded; record a live stream instead",
       );
     const ranges = files.length === 0 ? null : rangesOf(files);
     const size = chosenFiles(content.files, ranges).reduce((sum, file) => sum + file.size, 0);
@@ -264,7 +264,7 @@ class CachedDownloads implements Downloads {
       const chosen = chosenFiles(transfer.files, files);
       for (const file of chosen) await readThrough(transfer, file, signal);
       if (chosen.some(({ index }) => transfer.progress(index) < 100))
-        throw new SluiceError("disk_full", "not all of it could be stored; is the disk of the cache full?");
+        throw new SluiceError("disk_full", "a part could not be stored; check whether the disk of the cache is full");
       await records.update(infohash, { isComplete: true, heldBytes: size });
       log.info("download complete", { infohash, bytes: size });
     } finally {

@@ -13,7 +13,7 @@ import type { Sha256 } from "../../base/signature.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import { CONTENT, DtlsRecords, RECORD_HEADER_BYTES } from "./dtls-records.ts";
 
-/** The certificate of this engine, made anew at each start. */
+/** The certificate of this engine, created at each start. */
 export interface DtlsCertificate {
   readonly certPem: string;
   readonly keyPem: string;
