@@ -8,7 +8,7 @@ import type { KeyValueStore } from "../runtime/contract.ts";
 
 const PREFIX = "download/";
 /** More ranges would not fit in a record of the store. */
-const MAX_RANGES = 2_000;
+export const MAX_RANGES = 2_000;
 const MAX_NAME = 300;
 
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));

@@ -15,7 +15,7 @@ import type {
   Transfer,
 } from "../transfer/contract.ts";
 import type { ChosenFiles, Download, DownloadRequest, Downloads } from "./download-contract.ts";
-import { type DownloadRecords, rangesOf, type StoredDownload } from "./download-records.ts";
+import { type DownloadRecords, MAX_RANGES, rangesOf, type StoredDownload } from "./download-records.ts";
 
 /** Downloads at the same time: more would share the same connections and take longer until the first is complete. */
 const MAX_RUNNING = 3;
@@ -316,9 +316,12 @@ function chosenFiles(files: readonly ContentFile[], ranges: ChosenFiles): readon
 }
 
 function checkRanges({ files }: ContentDescription, ranges: ChosenFiles): void {
-  const last = ranges?.at(-1)?.[1] ?? 0;
-  if (last >= files.length)
-    throw new SluiceError("no_such_file", `expected a file index below ${files.length}, got ${last}`);
+  if (ranges === null) return;
+  if (ranges.length > MAX_RANGES)
+    throw new SluiceError("too_many", `at most ${MAX_RANGES} groups of adjacent files can be chosen`);
+  for (const index of [ranges[0]![0], ranges.at(-1)![1]])
+    if (index < 0 || index >= files.length)
+      throw new SluiceError("no_such_file", `expected a file index from 0 to ${files.length - 1}, got ${index}`);
 }
 
 function megabytes(bytes: number): string {

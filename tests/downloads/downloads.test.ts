@@ -158,7 +158,10 @@ test("downloads: what does not fit in the cache is refused with the figures, and
     code: "disk_full",
     message: /the downloads need 1 MB, the disk cache may use 1 MB; .* raise cache-limit/,
   });
-  await assert.rejects(downloads.add(request(filmTorrent().bytes, [3])), { code: "no_such_file" });
+  for (const index of [3, -1])
+    await assert.rejects(downloads.add(request(filmTorrent().bytes, [index])), { code: "no_such_file" });
+  const odd = Array.from({ length: 2_001 }, (_, i) => 2 * i);
+  await assert.rejects(downloads.add(request(filmTorrent().bytes, odd)), { code: "too_many" });
   assert.equal((await downloads.add(request(filmTorrent().bytes, [1]))).size, 20_000);
   // The second one has room alone, but not together with the first.
   await assert.rejects(downloads.add(request(filmTorrent("two").bytes, [1])), { code: "disk_full" });
