@@ -115,3 +115,33 @@ test("DvbDecoder: the display definition moves the window, and damage is ignored
   for (let length = 0; length < whole.length; length++)
     new DvbDecoder({ composition: 1, ancillary: 2 }).push(whole.subarray(0, length), 0);
 });
+
+test("DvbDecoder: a packet that repeats a page and its region costs as much as one that does not", () => {
+  const decoder = new DvbDecoder({ composition: 1, ancillary: 2 });
+  const again = { state: 0 } as const;
+  const set = [page([[4, 0, 0]]), region(4, [2, 2], 2, 1), colours([WHITE]), END];
+  const packet = dvbData(
+    ...set,
+    page(
+      [
+        [4, 10, 10],
+        [4, 20, 20],
+      ],
+      again,
+    ),
+    END,
+    page(
+      [
+        [4, 30, 30],
+        [4, 40, 40],
+      ],
+      again,
+    ),
+    END,
+  );
+  const state = decoder.push(packet, 10);
+  assert.deepEqual(
+    state?.parts.map(({ x }) => x),
+    [30],
+  );
+});

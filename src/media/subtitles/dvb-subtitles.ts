@@ -18,7 +18,7 @@ export interface DvbState extends PictureState {
 }
 
 /** Segment types (ETSI EN 300 743 table 7). */
-const SEGMENT = { page: 0x10, region: 0x11, colours: 0x12, object: 0x13, display: 0x14, end: 0x80 };
+const SEGMENT = { page: 0x10, region: 0x11, colours: 0x12, object: 0x13, display: 0x14 };
 const SYNC = 0x0f;
 /** The display without a display definition segment (7.2.1). */
 const DEFAULT_DISPLAY = { width: 720, height: 576, x: 0, y: 0 };
@@ -63,7 +63,6 @@ export class DvbDecoder {
   push(data: Uint8Array, seconds: number): DvbState | undefined {
     // data_identifier and subtitle_stream_id (7.1).
     if (data[0] !== 0x20 || data[1] !== 0) return undefined;
-    let state: DvbState | undefined;
     let hasPage = false;
     for (let at = 2; at + 6 <= data.length && data[at] === SYNC; ) {
       const [type, page, end] = [data[at + 1]!, readU16(data, at + 2), at + 6 + readU16(data, at + 4)];
@@ -72,12 +71,11 @@ export class DvbDecoder {
       if (isOwn) {
         this.#read(type, data.subarray(at + 6, end));
         hasPage ||= type === SEGMENT.page;
-        if (type === SEGMENT.end && hasPage) [state, hasPage] = [this.#state(seconds), false];
       }
       at = end;
     }
-    // Old encoders write no end segment.
-    return hasPage ? this.#state(seconds) : state;
+    // Once for a packet, because hostile ones repeat pages. Old encoders write no end segment.
+    return hasPage ? this.#state(seconds) : undefined;
   }
 
   #read(type: number, body: Uint8Array): void {
@@ -110,8 +108,12 @@ export class DvbDecoder {
       this.#colours.clear();
     }
     const shown: ShownRegion[] = [];
-    for (let at = 2; at + 6 <= body.length && shown.length < REGIONS_LIMIT; at += 6)
-      shown.push({ region: body[at]!, x: readU16(body, at + 2), y: readU16(body, at + 4) });
+    for (let at = 2; at + 6 <= body.length && shown.length < REGIONS_LIMIT; at += 6) {
+      const region = body[at]!;
+      // A page shows each region once (7.2.2).
+      if (shown.some((each) => each.region === region)) continue;
+      shown.push({ region, x: readU16(body, at + 2), y: readU16(body, at + 4) });
+    }
     this.#shown = shown;
   }
 
