@@ -1,6 +1,7 @@
 import { concatBytes, readU16 } from "../base/bytes.ts";
 import {
   type Crop,
+  DRAWN_LIMIT_PIXELS,
   MAX_PIXELS,
   type PicturePart,
   type PictureState,
@@ -47,6 +48,8 @@ export class PgsDecoder {
   /** Luma, red and blue difference, and opacity of 256 colours. */
   readonly #palettes = new Map<number, Uint8Array>();
   #composition: Composition | undefined;
+  /** Pixels that were drawn so far. */
+  #drawn = 0;
 
   /** Reads segments (type, length, content) and returns what they show; undefined if they do not complete a picture. */
   push(segments: Uint8Array, seconds: number): PictureState | undefined {
@@ -142,6 +145,8 @@ export class PgsDecoder {
     const whole = { x: 0, y: 0, width: object.width, height: object.height };
     const own = crop ? within(crop, whole) : whole;
     if (own.width <= 0 || own.height <= 0) return [];
+    this.#drawn += object.width * object.height;
+    if (this.#drawn > DRAWN_LIMIT_PIXELS) return [];
     const runs = runsOf(decodeRuns(concatBytes(object.data), object), object.width, own);
     return [{ x, y, width: own.width, height: own.height, palette, runs }];
   }

@@ -31,6 +31,12 @@ export interface SecondsRange {
 /** Limit of a picture, which a few hostile bytes can exceed: 4K. */
 export const MAX_PIXELS = 3840 * 2160;
 
+/**
+ * Limit of the pixels that one decoder draws, which takes about a second: a hostile packet of 20 bytes can draw a whole picture. A decoder reads
+ * what one request needs; 128 full HD pictures are within the limit.
+ */
+export const DRAWN_LIMIT_PIXELS = 32 * MAX_PIXELS;
+
 /** A rectangle of a picture. */
 export interface Crop {
   readonly x: number;

@@ -145,3 +145,11 @@ test("DvbDecoder: a packet that repeats a page and its region costs as much as o
     [30],
   );
 });
+
+test("DvbDecoder: small packets that draw large pictures again and again are ignored after a while", () => {
+  const decoder = new DvbDecoder({ composition: 1, ancillary: 2 });
+  const packet = dvbData(page([[4, 0, 0]]), region(4, [3840, 2160], 2, 1), colours([WHITE]), END);
+  let shown = 0;
+  for (let i = 0; i < 40; i++) if (decoder.push(packet, i)?.parts.length === 1) shown++;
+  assert.ok(shown > 10 && shown < 33, `${shown} pictures`);
+});

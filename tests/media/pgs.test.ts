@@ -65,3 +65,12 @@ test("display sets of a .sup file are found from any position", () => {
   assert.deepEqual([second?.seconds, second?.end], [2.5, file.length]);
   assert.equal(readDisplaySet(file.subarray(0, -1), first!.end), undefined);
 });
+
+test("PgsDecoder ignores small packets that draw large pictures again and again, after a while", () => {
+  const decoder = new PgsDecoder();
+  const palette = [[1, 235, 128, 128, 255]] as const;
+  const set = pgsPicture({ width: 3840, height: 2160, x: 0, y: 0, pixels: [], palette });
+  let shown = 0;
+  for (let i = 0; i < 40; i++) if (decoder.push(set, i)?.parts.length === 1) shown++;
+  assert.ok(shown > 10 && shown < 33, `${shown} pictures`);
+});

@@ -1,6 +1,12 @@
 import { readU16 } from "../../base/bytes.ts";
 import { DecodeError } from "../../base/errors.ts";
-import { MAX_PIXELS, type PicturePart, type PictureState, runsOf } from "../picture-subtitles.ts";
+import {
+  DRAWN_LIMIT_PIXELS,
+  MAX_PIXELS,
+  type PicturePart,
+  type PictureState,
+  runsOf,
+} from "../picture-subtitles.ts";
 import { type DvbColours, defaultColours, readColours } from "./dvb-colours.ts";
 import { drawField, type PixelGrid } from "./dvb-pixels.ts";
 
@@ -54,6 +60,8 @@ export class DvbDecoder {
   #display = DEFAULT_DISPLAY;
   #shown: readonly ShownRegion[] | undefined;
   #timeoutSeconds = 0;
+  /** Pixels that were drawn so far. */
+  #drawn = 0;
 
   constructor(page: DvbPage) {
     this.#page = page;
@@ -62,7 +70,7 @@ export class DvbDecoder {
   /** Reads the data of a PES packet and returns what it shows from `seconds` on; undefined if it does not complete a picture. */
   push(data: Uint8Array, seconds: number): DvbState | undefined {
     // data_identifier and subtitle_stream_id (7.1).
-    if (data[0] !== 0x20 || data[1] !== 0) return undefined;
+    if (data[0] !== 0x20 || data[1] !== 0 || this.#drawn > DRAWN_LIMIT_PIXELS) return undefined;
     let hasPage = false;
     for (let at = 2; at + 6 <= data.length && data[at] === SYNC; ) {
       const [type, page, end] = [data[at + 1]!, readU16(data, at + 2), at + 6 + readU16(data, at + 4)];
@@ -129,6 +137,8 @@ export class DvbDecoder {
     const isSame = before?.width === width && before.height === height && before.depth === depth;
     const fills = (body[1]! & 8) !== 0;
     const fill = { 2: (body[9]! >> 2) & 3, 4: body[9]! >> 4, 8: body[8]! }[depth];
+    if (fills || !isSame) this.#drawn += width * height;
+    if (this.#drawn > DRAWN_LIMIT_PIXELS) return;
     const pixels = isSame ? before.pixels : new Uint8Array(width * height);
     if (fills) pixels.fill(fill);
     this.#regions.set(id, { width, height, depth, pixels, colours: body[7]!, places: placesOf(body) });
@@ -169,6 +179,8 @@ export class DvbDecoder {
     const parts = (this.#shown ?? []).flatMap((shown): PicturePart[] => {
       const region = this.#regions.get(shown.region);
       if (!region) return [];
+      this.#drawn += region.pixels.length;
+      if (this.#drawn > DRAWN_LIMIT_PIXELS) return [];
       const colours = (this.#colours.get(region.colours) ?? defaultColours())[region.depth];
       const palette = new Uint8Array(1024);
       palette.set(colours);
