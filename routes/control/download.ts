@@ -102,7 +102,8 @@ export const downloadMethods = [
   }),
   controlMethod({
     name: "transfer_set_limits",
-    summary: "Limits the upload and download of one transfer. Limits of a download are stored; others last until the engine stops",
+    summary:
+      "Limits the upload and download of one transfer. Limits of a download are stored; others last until the engine stops",
     isExtra: true,
     ...PRIVATE,
     params: z.object({ ...infohashParam, download_limit: rate("Download"), upload_limit: rate("Upload") }),

@@ -264,7 +264,10 @@ class CachedDownloads implements Downloads {
       const chosen = chosenFiles(transfer.files, files);
       for (const file of chosen) await readThrough(transfer, file, signal);
       if (chosen.some(({ index }) => transfer.progress(index) < 100))
-        throw new SluiceError("disk_full", "a part could not be stored; check whether the disk of the cache is full");
+        throw new SluiceError(
+          "disk_full",
+          "a part could not be stored; check whether the disk of the cache is full",
+        );
       await records.update(infohash, { isComplete: true, heldBytes: size });
       log.info("download complete", { infohash, bytes: size });
     } finally {
@@ -321,7 +324,10 @@ function checkRanges({ files }: ContentDescription, ranges: ChosenFiles): void {
     throw new SluiceError("too_many", `at most ${MAX_RANGES} groups of adjacent files can be chosen`);
   for (const index of [ranges[0]![0], ranges.at(-1)![1]])
     if (index < 0 || index >= files.length)
-      throw new SluiceError("no_such_file", `expected a file index from 0 to ${files.length - 1}, got ${index}`);
+      throw new SluiceError(
+        "no_such_file",
+        `expected a file index from 0 to ${files.length - 1}, got ${index}`,
+      );
 }
 
 function megabytes(bytes: number): string {

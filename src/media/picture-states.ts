@@ -1,4 +1,4 @@
-import type { PictureState, SecondsRange } from "./picture-subtitles.ts";
+import { MAX_PIXELS, type PictureState, type SecondsRange } from "./picture-subtitles.ts";
 
 /** How far before a time PGS subtitles are decoded, because a picture can consist of objects that came with earlier ones. */
 export const PGS_EPOCH_SECONDS = 10;
@@ -7,12 +7,16 @@ export const PICTURE_LIMIT_BYTES = 4 * 1024 * 1024;
 /** Limits of one request: pictures that fade change with each frame. */
 const STATES_LIMIT = 300;
 const RUNS_LIMIT_BYTES = 16 * 1024 * 1024;
+/** Limit of the pixels of VobSub packets, which take ten times as long as those of PGS: 80 full pictures of a DVD. */
+const VOBSUB_LIMIT_PIXELS = 4 * MAX_PIXELS;
 
 /** Collects the states of a range of time, within limits. */
 export class PictureStates {
   readonly states: PictureState[] = [];
   readonly #seconds: SecondsRange;
   #bytes = 0;
+  /** Pixels of VobSub packets, also of those outside of the range. */
+  #drawn = 0;
 
   constructor(seconds: SecondsRange) {
     this.#seconds = seconds;
@@ -33,6 +37,8 @@ export class PictureStates {
 
   /** Adds the states of a VobSub packet, which is hidden after `durationSeconds` if it does not say when. */
   addVobsub(states: readonly PictureState[], durationSeconds: number | undefined): boolean {
+    for (const { parts } of states) for (const { width, height } of parts) this.#drawn += width * height;
+    if (this.#drawn > VOBSUB_LIMIT_PIXELS) return false;
     const last = states.at(-1);
     const isHidden = !last || last.parts.length === 0 || durationSeconds === undefined;
     const all = isHidden

@@ -125,12 +125,17 @@ export function decodeSubpicture(
   if (packet.length < 4) return states;
   let at = readU16(packet, 2);
   let isForced = false;
+  let pixels = 0;
   for (let count = 0; count < SEQUENCES_LIMIT && at + 4 <= packet.length; count++) {
     const time = seconds + readU16(packet, at) * DELAY_SECONDS;
     const next = readU16(packet, at + 2);
     const command = runCommands(packet, at + 4, display);
     isForced ||= command === "force";
     const screen = { seconds: time, isForced, width, height };
+    if (command && command !== "hide")
+      pixels += Math.max(0, display.area?.width ?? 0) * Math.max(0, display.area?.height ?? 0);
+    // A hostile packet draws one large picture in many sequences.
+    if (pixels > MAX_PIXELS) break;
     if (command === "hide") states.push({ ...screen, parts: [] });
     else if (command) states.push({ ...screen, parts: drawn(packet, display, palette) });
     // The last sequence refers to itself.

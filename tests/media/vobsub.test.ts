@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { readU16, writeU16 } from "../../src/base/bytes.ts";
+import { PictureStates } from "../../src/media/picture-states.ts";
 import { decodeSubpicture, parseVobsubHead, subpictureIn } from "../../src/media/vobsub.ts";
 import { programStream, subpicture } from "./encode-vobsub.ts";
 
@@ -73,4 +75,22 @@ test("decodeSubpicture ignores what is damaged", () => {
     decodeSubpicture(packet.subarray(0, length), 0, parseVobsubHead(""));
   const endless = Uint8Array.of(0, 20, 0, 4, 0, 0, 0, 4, 0xff);
   assert.deepEqual(decodeSubpicture(endless, 0, parseVobsubHead("")), []);
+});
+
+test("decodeSubpicture and PictureStates stop at small packets that draw large pictures again and again", () => {
+  const head = parseVobsubHead("");
+  const picture = { x: 0, y: 0, width: 3000, height: 2000, pixels: [] };
+  const packet = subpicture(picture);
+  const [from, to] = [readU16(packet, 2), readU16(packet, readU16(packet, 2) + 2)];
+  const many = new Uint8Array(4 + 10 * (to - from));
+  many.set([many.length >> 8, many.length & 255, 0, 4]);
+  for (let at = 4; at < many.length; at += to - from) {
+    many.set(packet.subarray(from, to), at);
+    writeU16(many, at + 2, at + to - from);
+  }
+  assert.equal(decodeSubpicture(many, 0, head).length, 1);
+  const states = new PictureStates({ from: 1_000, to: 1_060 });
+  let added = 0;
+  while (added < 100 && states.addVobsub(decodeSubpicture(packet, added, head), undefined)) added++;
+  assert.ok(added > 2 && added < 10, `${added} pictures`);
 });
