@@ -39,3 +39,14 @@ export interface SequentialReader {
   /** Ends the reader and what it requests; a pending read rejects with `reason`. */
   close(reason?: unknown): void;
 }
+
+/** Reads a range from its start to its end, one read at a time. */
+export interface ByteReader {
+  /**
+   * Fills the head of `into` and returns the number of bytes, 0 at the end. Returns a promise if it has to wait; the caller must
+   * not use `into` until that settles. A reader that failed or reached its end has closed itself.
+   */
+  read(into: Uint8Array): number | Promise<number>;
+  /** Ends the reader and its wants; a pending read rejects with `reason`. */
+  close(reason?: unknown): void;
+}

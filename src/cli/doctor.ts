@@ -55,7 +55,7 @@ async function diagnosisOf(config: Config): Promise<PresentedDiagnosis | undefin
 /** Starts an engine without database and cache, waits while it finds peers, and returns its diagnosis. */
 async function tryAlone(context: Context, config: Config, log: Log): Promise<Diagnosis> {
   const { runtime } = context;
-  const alone = { ...config, store: "memory", cacheLimit: 0, liveLimit: 0 } as const;
+  const alone = { ...config, store: "memory", cache: undefined, cacheLimit: 0, liveLimit: 0 } as const;
   let service: Awaited<ReturnType<typeof openService>>;
   try {
     service = await openService({ ...context, config: alone, log });

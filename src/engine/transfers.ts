@@ -8,6 +8,7 @@ import { type LiveFolder, openLiveFolder } from "../live/window/live-folder.ts";
 import { type Announcer, announcingExternalPort, createAnnouncer } from "../net/announcer.ts";
 import { acceptPeers, listenForPeers } from "../net/peer-listener.ts";
 import { openReach, type Reach } from "../net/reach.ts";
+import { Bucket } from "../outbound/bucket.ts";
 import { createOutbound } from "../outbound/outbound.ts";
 import { ClockCheck } from "../playback/diagnosis/clock-check.ts";
 import { Swarm } from "../protocol/swarm/swarm.ts";
@@ -17,6 +18,7 @@ import type { KnownFile } from "../storage/known-file.ts";
 import { PieceBufferPool } from "../storage/piece-buffers.ts";
 import { PieceMemory } from "../storage/piece-memory.ts";
 import { TransportFiles } from "../storage/transport-files.ts";
+import { limitBucket } from "../transfer/bucket-limit.ts";
 import type { WindowStorage } from "../transfer/channel-contract.ts";
 import { ConnectionCount } from "../transfer/connection-count.ts";
 import type {
@@ -98,6 +100,9 @@ export async function createTransfers(
   });
   const clockCheck = new ClockCheck(clock);
   const outbound = clockCheck.watch(createOutbound(runtime, log));
+  const bucket = settings.bucket && new Bucket({ outbound, clock, sha256 }, settings.bucket);
+  const stopped = new AbortController();
+  if (bucket) void limitBucket(bucket, clock, log.named("bucket"), stopped.signal);
   const announcer = announcingExternalPort(
     createAnnouncer(runtime, outbound, p2pLog, reach.webrtc),
     reach.externalPort,
@@ -115,6 +120,7 @@ export async function createTransfers(
     pool,
     memory,
     cache,
+    bucket,
     kept,
     connections: new ConnectionCount(settings.maxConnections),
     limits: reach.limits,
@@ -139,6 +145,7 @@ export async function createTransfers(
     liveFolder,
     reach,
     clockCheck,
+    stopped,
   });
 }
 
@@ -174,6 +181,8 @@ interface OpenTransfersDependencies {
   readonly liveFolder: LiveFolder | undefined;
   readonly reach: Reach;
   readonly clockCheck: ClockCheck;
+  /** Ends work in the background when the engine stops. */
+  readonly stopped: AbortController;
 }
 
 class OpenTransfers implements Transfers {
@@ -326,7 +335,8 @@ class OpenTransfers implements Transfers {
 
   async close(): Promise<void> {
     const { kept, cache } = this.#shared;
-    const { listener, announcer, liveFolder, reach } = this.#deps;
+    const { listener, announcer, liveFolder, reach, stopped } = this.#deps;
+    stopped.abort();
     await Promise.all([
       listener.close(),
       this.#keySearch.close(),

@@ -4,7 +4,7 @@ import type { Log } from "../base/log.ts";
 import type { HttpClient, OutboundResponse, Runtime } from "../runtime/contract.ts";
 import { type Deadline, startDeadline } from "./deadline.ts";
 import { firstHop, type Hop, mayStayPrivate, nextHop } from "./hop.ts";
-import type { OpenOptions } from "./request.ts";
+import type { OpenOptions, Upload } from "./request.ts";
 
 /** Browsers follow 20 redirects; legitimate URLs need at most five. */
 const MAX_REDIRECTS = 5;
@@ -51,11 +51,12 @@ export async function follow(
     deadlines.head.signal.throwIfAborted();
     const addresses = await allowedAddresses(runtime, hop, options, deadlines.head);
     log.debug(`fetching ${options.purpose}`, { origin: hop.url.origin, address: addresses[0] });
-    const response = await requestInTurn(runtime, hop, addresses, deadlines);
+    const response = await requestInTurn(runtime, hop, addresses, deadlines, options.upload);
     const location = REDIRECTS.has(response.status) ? response.headers.get("location") : null;
     if (location === null)
       return { response, finalUrl: hop.url.href, allowPrivate: mayStayPrivate(hop, addresses) };
     await response.body.cancel().catch(() => {}); // The body of a redirect is not used.
+    if (options.upload) throw refused("the server redirects uploads");
     if (redirects === MAX_REDIRECTS) throw refused(`more than ${MAX_REDIRECTS} redirects`);
     hop = nextHop(hop, location, addresses);
   }
@@ -90,6 +91,7 @@ async function requestInTurn(
   hop: Hop,
   addresses: readonly string[],
   { head, whole }: Deadlines,
+  upload: Upload | undefined,
 ): Promise<OutboundResponse> {
   let failure: unknown;
   for (const [i, connectTo] of addresses.entries()) {
@@ -102,8 +104,9 @@ async function requestInTurn(
     attempt.signal.addEventListener("abort", abortAttempt, { once: true });
     const request = {
       url: hop.url,
-      method: "GET",
+      method: upload?.method ?? "GET",
       headers: hop.headers,
+      ...(upload?.body && { body: upload.body }),
       connectTo,
       timeoutMs: Math.min(MAX_DELAY_MS, Math.max(1, whole.leftMs()) + GRACE_MS),
       signal: abort.signal,

@@ -14,10 +14,18 @@ interface RequestOptions {
   /** Sent to the origin of the URL only (RFC 7617); overrides credentials within the URL. */
   readonly basic?: BasicCredentials;
   readonly signal?: AbortSignal | undefined;
+  /** Sent instead of a GET request; such a request does not follow redirects. */
+  readonly upload?: Upload;
   /** What is fetched, for log and error messages: `transport file`. */
   readonly purpose: string;
   /** An additional rule, checked at each hop: returns why the request is refused, or undefined if it is allowed. */
   readonly check?: (url: URL, scope: AddressScope) => string | undefined;
+}
+
+/** A request that changes what is at the URL. */
+export interface Upload {
+  readonly method: "PUT" | "DELETE";
+  readonly body?: Uint8Array;
 }
 
 /** Options of a request that reads the whole body. */

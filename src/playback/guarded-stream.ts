@@ -1,8 +1,9 @@
 import { orAborted } from "../async/abort.ts";
 import { resolvesWithin } from "../async/sleep.ts";
+import type { ByteReader } from "../base/byte-source.ts";
 import { after, type Instant } from "../base/time.ts";
 import type { Clock } from "../runtime/contract.ts";
-import type { ByteReader, Transfer } from "../transfer/contract.ts";
+import type { Transfer } from "../transfer/contract.ts";
 import { readerStream } from "../transfer/reader-stream.ts";
 import { hasNoPeers, noDataError, noPeersError, receivedBytes } from "./timeouts.ts";
 

@@ -366,7 +366,7 @@ export interface WebSocketRequest {
 
 export interface OutboundRequest {
   readonly url: URL;
-  readonly method: "GET" | "HEAD" | "POST";
+  readonly method: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
   /** The IP literal to connect to, whatever host the URL names. */

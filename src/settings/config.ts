@@ -95,6 +95,7 @@ export function engineSettings(config: Config): EngineSettings {
     p2pHost: config.p2pHost,
     p2pPort: config.p2pPort,
     cacheLimitBytes: config.cacheLimit,
+    bucket: config.cache,
     memoryLimitBytes: config.memoryLimit,
     uploadLimit: config.uploadLimit,
     downloadLimit: config.downloadLimit,

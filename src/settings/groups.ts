@@ -115,7 +115,7 @@ const GROUPS: readonly SettingGroup[] = [
   {
     title: "Several engines",
     isHostOnly: true,
-    names: ["cluster-address", "cluster-proxy", "link-key", "drain-time"],
+    names: ["cluster-address", "cluster-proxy", "cache", "link-key", "drain-time"],
   },
   { title: "Log", names: ["log", "log-format", "log-colors"] },
 ];

@@ -1,3 +1,4 @@
+import { bucketUrl } from "./bucket-url.ts";
 import { size, storeUrl, text } from "./kinds.ts";
 import { setting } from "./setting.ts";
 
@@ -22,6 +23,13 @@ export function storageSettings(folders: { readonly dataDir: string | undefined 
       size(),
       20e9,
       "Maximum size of the disk cache, transport files included; 0 turns the disk cache off",
+    ),
+    cache: setting(
+      "cache",
+      bucketUrl(),
+      undefined,
+      "Second level of the cache, which several engines can share: the URL of a bucket on an S3-compatible server",
+      "none",
     ),
     memoryLimit: setting(
       "memory-limit",

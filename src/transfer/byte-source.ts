@@ -1,8 +1,8 @@
 import { onAbort } from "../async/abort.ts";
-import type { ReadOptions } from "../base/byte-source.ts";
+import type { ByteReader, ReadOptions } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { ByteRange } from "../base/range.ts";
-import type { ByteReader, ByteSource } from "./contract.ts";
+import type { ByteSource } from "./contract.ts";
 import { type Demand, FIRST_READ_AHEAD_BYTES, type Reader } from "./demand.ts";
 import type { ReadLanes } from "./read-lanes.ts";
 import { readerStream } from "./reader-stream.ts";

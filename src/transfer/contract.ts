@@ -1,5 +1,5 @@
 import type { PeerAddress } from "../base/address.ts";
-import type { RandomAccess, ReadOptions } from "../base/byte-source.ts";
+import type { ByteReader, RandomAccess, ReadOptions } from "../base/byte-source.ts";
 import type { DiagnosisRow } from "../base/diagnosis.ts";
 import type { ContentId, FileHash, Infohash } from "../base/ids.ts";
 import type { ItemName } from "../base/item-name.ts";
@@ -10,6 +10,7 @@ import type { Instant } from "../base/time.ts";
 import type { Announcer } from "../net/announcer.ts";
 import type { Dht, NetSettings, PeerFinder, SignedItem, TrackerServer } from "../net/contract.ts";
 import type { PeerLimits } from "../net/peer-limits.ts";
+import type { Bucket, BucketPlace } from "../outbound/bucket.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { LiveFigures } from "../protocol/live/contract.ts";
 import type { SignedHeader, SignedStat } from "../protocol/live/messages.ts";
@@ -42,17 +43,6 @@ export interface ByteSource extends RandomAccess {
   open(range: ByteRange, options?: ReadOptions): ReadableStream<Uint8Array>;
   /** Reads `range` into buffers of the caller. */
   reader(range: ByteRange, options?: ReadOptions): ByteReader;
-}
-
-/** Reads a range from its start to its end, one read at a time. */
-export interface ByteReader {
-  /**
-   * Fills the head of `into` and returns the number of bytes, 0 at the end. Returns a promise if it has to wait; the caller must
-   * not use `into` until that settles. A reader that failed or reached its end has closed itself.
-   */
-  read(into: Uint8Array): number | Promise<number>;
-  /** Ends the reader and its wants; a pending read rejects with `reason`. */
-  close(reason?: unknown): void;
 }
 
 /** One file of a transport file, as players see it. */
@@ -207,6 +197,8 @@ export interface CacheFigures {
 /** All settings of the engine. `src/settings/config.ts` fills them from flags, variables, the file and defaults. */
 export interface EngineSettings extends NetSettings {
   readonly cacheLimitBytes: number;
+  /** The bucket that is the second level of the cache. */
+  readonly bucket?: BucketPlace | undefined;
   readonly memoryLimitBytes: number;
   /** Limit of concurrent sessions. */
   readonly maxSessions: number;
@@ -391,6 +383,8 @@ export interface TransferDependencies {
   readonly memory: PieceMemory;
   /** Undefined: pieces stay in memory only. */
   readonly cache: DiskCache | undefined;
+  /** The second level of the cache; undefined: there is none. */
+  readonly bucket?: Bucket | undefined;
   readonly kept: TransportFiles;
   readonly connections: ConnectionCount;
   readonly limits: PeerLimits;

@@ -6,18 +6,25 @@ import { type AudioRequest, audioKey, type Media } from "../remux/contract.ts";
 import type { ContentFolder } from "../storage/cache-contract.ts";
 import { PieceStore } from "../storage/piece-store.ts";
 import type { Info, TransportFile } from "../wire/torrent/metainfo.ts";
+import { BucketPieces } from "./bucket-pieces.ts";
 import { createByteSource } from "./byte-source.ts";
 import type { ByteSource, ContentFile, TransferDependencies } from "./contract.ts";
 import { Demand } from "./demand.ts";
 import { ReadLanes } from "./read-lanes.ts";
 import { SharedMedia } from "./shared-media.ts";
+import type { WebSeeds } from "./web-seeds/web-seeds.ts";
 
 /** Dependencies of {@link KnownContent}. */
 export interface KnownContentDependencies
-  extends Pick<TransferDependencies, "runtime" | "settings" | "openMedia" | "pool" | "memory"> {
+  extends Pick<
+    TransferDependencies,
+    "runtime" | "settings" | "openMedia" | "pool" | "memory" | "bucket" | "log"
+  > {
   readonly file: TransportFile;
   /** The folder of the disk cache; undefined: pieces stay in memory only. */
   readonly folder: ContentFolder | undefined;
+  /** The web seeds of the content; the bucket is one of them. */
+  readonly webSeeds: WebSeeds;
   /** Fires when the transfer stops. */
   readonly stopped: AbortSignal;
   /** Passes an input to the swarm. */
@@ -32,6 +39,7 @@ export class KnownContent {
   readonly #store: PieceStore;
   readonly #demand: Demand;
   readonly #lanes = new Map<number, ReadLanes>();
+  readonly #bucket: BucketPieces | undefined;
   readonly #media = new Map<string, SharedMedia>();
 
   constructor(dependencies: KnownContentDependencies) {
@@ -56,6 +64,18 @@ export class KnownContent {
       },
       settings.memoryLimitBytes,
     );
+    const { bucket, webSeeds, log } = dependencies;
+    this.#bucket =
+      bucket &&
+      new BucketPieces({
+        bucket,
+        file,
+        webSeeds,
+        clock: runtime.clock,
+        log,
+        held: this.heldPieces(),
+        read: (piece) => this.block(piece, 0, this.#store.pieceBytes(piece)),
+      });
   }
 
   /** Size of the cache folder in bytes. */
@@ -87,6 +107,7 @@ export class KnownContent {
   /** Stores a verified piece. */
   put(piece: number, bytes: Uint8Array<ArrayBuffer>): void {
     this.#store.put(piece, bytes);
+    this.#bucket?.verified(piece);
   }
 
   /** Returns a copy of `length` bytes of a piece from `begin`; undefined if the piece is not held. */
@@ -150,6 +171,7 @@ export class KnownContent {
 
   /** Writes what the disk cache still needs, then discards the pieces in memory. */
   async close(): Promise<void> {
+    await this.#bucket?.close();
     await this.#dependencies.folder?.close();
     this.#store.close();
   }

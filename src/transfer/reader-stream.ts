@@ -1,4 +1,4 @@
-import type { ByteReader } from "./contract.ts";
+import type { ByteReader } from "../base/byte-source.ts";
 
 /** Size of a chunk: large enough that its overhead is negligible, small compared to the buffers of sockets. */
 const CHUNK_BYTES = 256 * 1024;

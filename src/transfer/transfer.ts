@@ -22,6 +22,7 @@ import type { LiveTransportFile } from "../wire/live/transport-file.ts";
 import { makePeerId } from "../wire/peer/peer-id.ts";
 import type { Info, TransportFile } from "../wire/torrent/metainfo.ts";
 import { readDhtNodes } from "../wire/torrent/metainfo.ts";
+import { fileInBucket } from "./bucket-pieces.ts";
 import type {
   ActiveTransfer,
   ByteSource,
@@ -197,6 +198,7 @@ export class SwarmTransfer implements ActiveTransfer {
       if (!this.#stopping) this.#startIncomplete(file);
       return;
     }
+    if (!file) void this.#findInBucket();
     const folder = file && (await cache?.open(file.infohash, file.info));
     if (this.#stopping) {
       await folder?.close();
@@ -210,6 +212,14 @@ export class SwarmTransfer implements ActiveTransfer {
     if (known?.kind !== "live") return known?.file;
     if (this.#liveFound && !this.#stopping) this.#liveFound(known.file, []);
     return "live";
+  }
+
+  /** Asks the bucket for the transport file, at the same time as peers. */
+  async #findInBucket(): Promise<void> {
+    const { bucket, runtime } = this.#dependencies;
+    if (!bucket) return;
+    const file = await fileInBucket(bucket, this.infohash, runtime, this.#log, this.#stopped.signal);
+    if (file && !this.#stopping) this.learn(file);
   }
 
   /** Starts as for a magnet: peers are asked for the piece layers that a transport file of version 2 lacks (BEP 52). */
@@ -303,6 +313,8 @@ export class SwarmTransfer implements ActiveTransfer {
       ...this.#dependencies,
       file,
       folder,
+      log: this.#log,
+      webSeeds: this.#webSeeds,
       stopped: this.#stopped.signal,
       input: (input) => this.#input(input),
     });

@@ -1,11 +1,11 @@
 import { onAbort, orAborted } from "../async/abort.ts";
 import { type Deferred, deferred } from "../async/deferred.ts";
-import type { AbortSignalLike, ReadOptions } from "../base/byte-source.ts";
+import type { AbortSignalLike, ByteReader, ReadOptions } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import { type ByteRange, rangeLength } from "../base/range.ts";
 import { after } from "../base/time.ts";
 import { trimOldest } from "../base/trim-oldest.ts";
-import type { ByteReader, ByteSource, WebContent } from "../transfer/contract.ts";
+import type { ByteSource, WebContent } from "../transfer/contract.ts";
 import { readerStream } from "../transfer/reader-stream.ts";
 import { BLOCK_BYTES, RangeConnection } from "./range-connection.ts";
 import type { WebClient } from "./web-client.ts";

@@ -112,6 +112,7 @@ test("SettingsDesk.change: applies what a running engine can change; the rest ne
 
 /** Values of settings whose default is empty or no value. */
 const SAMPLES: Readonly<Record<string, string>> = {
+  cache: "s3://KEY:SECRET@films",
   "cluster-address": "http://10.0.0.5:6878",
   "link-key": "0123456789abcdef0123456789abcdef",
   schedule: "22:00-06:30 up=500KB down=0",

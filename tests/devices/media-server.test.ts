@@ -5,7 +5,7 @@ import { createMediaServer } from "../../src/devices/media-server.ts";
 import type { CatalogEntry, MediaCatalog } from "../../src/devices/media-server-contract.ts";
 import { decodeRendererDescription, decodeServiceLimits } from "../../src/wire/upnp/media-renderer.ts";
 import { decodeSoapResponse, encodeSoapCall } from "../../src/wire/upnp/soap.ts";
-import { childText, elementsNamed, readXml } from "../../src/wire/upnp/xml.ts";
+import { childText, elementsNamed, readXml } from "../../src/wire/xml.ts";
 
 const SERVER = createMediaServer({ udn: "uuid:1", name: "Sluice <den>", version: "1" }, 7);
 

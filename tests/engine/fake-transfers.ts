@@ -1,4 +1,5 @@
 import { deferred } from "../../src/async/deferred.ts";
+import type { ByteReader } from "../../src/base/byte-source.ts";
 import { toHex } from "../../src/base/bytes.ts";
 import type { DiagnosisRow } from "../../src/base/diagnosis.ts";
 import { SluiceError } from "../../src/base/errors.ts";
@@ -14,7 +15,6 @@ import type { KnownFile } from "../../src/storage/known-file.ts";
 import type { WindowStorage } from "../../src/transfer/channel-contract.ts";
 import type {
   ActiveTransfer,
-  ByteReader,
   ByteSource,
   CacheFigures,
   ContentFile,

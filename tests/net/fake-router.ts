@@ -3,7 +3,7 @@ import { addressBytes, type PeerAddress } from "../../src/base/address.ts";
 import { latin1Bytes, readU16, readU32, writeU16, writeU32 } from "../../src/base/bytes.ts";
 import { decodeUtf8, encodeUtf8 } from "../../src/base/utf8.ts";
 import type { HttpClient, Net, OutboundRequest, OwnNetwork } from "../../src/runtime/contract.ts";
-import { childText, readXml } from "../../src/wire/upnp/xml.ts";
+import { childText, readXml } from "../../src/wire/xml.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
 
 /** Protocols and faults of the fake router. */

@@ -110,6 +110,35 @@ test("settingsTable: the kind of every setting accepts its shown default", () =>
   }
 });
 
+test("engineSettings: the URL of a bucket", () => {
+  const url = "s3://KEY:a%2Fb%2Bc@films/sluice/tv?endpoint=https://minio.lan:9000/&region=eu-1&limit=2TB";
+  assert.deepEqual(engineSettings(read({ cache: url })).bucket, {
+    endpoint: "https://minio.lan:9000",
+    bucket: "films",
+    prefix: "sluice/tv/",
+    region: "eu-1",
+    keyId: "KEY",
+    secret: "a/b+c",
+    limitBytes: 2e12,
+  });
+  const aws = engineSettings(read({ cache: "s3://KEY:SECRET@films?region=eu-central-1" })).bucket;
+  assert.deepEqual([aws?.endpoint, aws?.prefix], ["https://s3.eu-central-1.amazonaws.com", ""]);
+  assert.equal(engineSettings(read({})).bucket, undefined);
+  const wrong = [
+    "s3://films",
+    "s3://K:S@films/a b",
+    "s3://K:S@films?limit=x",
+    "s3://K:S@films?endpoint=ftp://h",
+    "s3://K:S@films?rgion=x",
+  ];
+  for (const cache of wrong)
+    assert.throws(
+      () => read({ cache }),
+      (error: Error) => /expected s3:/.test(error.message) && !error.message.includes(cache),
+      cache,
+    );
+});
+
 test("settingsTable has the variables of the interface", () => {
   const variables = Object.values(table).map(variableOf);
   const expected = ["HOST", "HTTP_PORT", "P2P_PORT", "DATA_DIR", "CACHE_LIMIT", "LOG", "COMPAT"];

@@ -4,7 +4,7 @@ import { DecodeError } from "../../src/base/errors.ts";
 import { decodeUtf8, encodeUtf8 } from "../../src/base/utf8.ts";
 import { decodeRouterDescription, MAX_DESCRIPTION_BYTES } from "../../src/wire/router/upnp-description.ts";
 import { decodeSoapResponse, encodeSoapCall, soapHeaders } from "../../src/wire/upnp/soap.ts";
-import { readXml } from "../../src/wire/upnp/xml.ts";
+import { readXml } from "../../src/wire/xml.ts";
 
 test("readXml: elements, text, prefixes, entities; comments, instructions and attributes are ignored", () => {
   const source = `\uFEFF<?xml version="1.0"?>

@@ -1,6 +1,6 @@
 import type { ByteRange } from "../../base/range.ts";
 import { fetchFault, SeedFault } from "./seed-fault.ts";
-import type { SeedMap } from "./seed-map.ts";
+import type { SeedLayout } from "./seed-map.ts";
 import type { SeedResponse, SeedSource } from "./seed-source.ts";
 
 /** A block that the swarm has requested, as a range of the content. */
@@ -32,7 +32,7 @@ const ZEROS = new Uint8Array(16 * 1024);
  */
 export class SeedLane {
   readonly #source: SeedSource;
-  readonly #map: SeedMap;
+  readonly #map: SeedLayout;
   readonly #hooks: LaneHooks;
   readonly #closed = new AbortController();
   /** In the order of the content; only the first may be partially filled. */
@@ -49,7 +49,7 @@ export class SeedLane {
   /** True if bytes have been received since the last failure. */
   #hasProgress = false;
 
-  constructor(source: SeedSource, map: SeedMap, hooks: LaneHooks) {
+  constructor(source: SeedSource, map: SeedLayout, hooks: LaneHooks) {
     this.#source = source;
     this.#map = map;
     this.#hooks = hooks;

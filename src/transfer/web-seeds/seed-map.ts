@@ -13,6 +13,9 @@ export interface Stretch {
   readonly fileIndex: number;
 }
 
+/** What a server has of the content, and under which URLs. */
+export type SeedLayout = Pick<SeedMap, "file" | "seed" | "pieces" | "at" | "url" | "markMissing">;
+
 /** Paths of the files below the URL of any web seed, from `webSeedPaths`. */
 export type SeedPaths = readonly (string | undefined)[];
 

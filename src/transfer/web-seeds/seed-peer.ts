@@ -9,7 +9,7 @@ import { handleOnly, PeerMessageDecoder } from "../../wire/peer/peer-message.ts"
 import { PeerMessageWriter } from "../../wire/peer/peer-message-writer.ts";
 import { SeedFault } from "./seed-fault.ts";
 import { type SeedBlock, SeedLane } from "./seed-lane.ts";
-import type { SeedMap } from "./seed-map.ts";
+import type { SeedLayout } from "./seed-map.ts";
 import type { SeedSource } from "./seed-source.ts";
 
 /** Connections to one web seed for one content: one for each position that is being read. */
@@ -25,7 +25,7 @@ export interface SeedPeerDependencies {
   /** Represents the server within the swarm. */
   readonly address: PeerAddress;
   readonly clock: Clock;
-  readonly map: SeedMap;
+  readonly map: SeedLayout;
   readonly source: SeedSource;
   /** Passes the connection to the swarm as an incoming one; `first` is the handshake. */
   readonly accept: (socket: TcpSocket, first: Uint8Array) => TcpHandlers;
@@ -83,6 +83,12 @@ export class SeedPeer implements TcpSocket {
     if (pieces.count === pieces.length) this.#writer.haveAll();
     else this.#writer.bitfield(pieces.bytes);
     this.#writer.unchoke();
+    this.#flush();
+  }
+
+  /** The server has one more piece. */
+  have(piece: number): void {
+    this.#writer.have(piece);
     this.#flush();
   }
 

@@ -3,7 +3,7 @@ import { trimOldest } from "../../base/trim-oldest.ts";
 import type { Outbound } from "../../outbound/outbound.ts";
 import type { OutboundStream } from "../../outbound/request.ts";
 import { fetchFault, SeedFault, statusFault } from "./seed-fault.ts";
-import type { SeedMap, Stretch } from "./seed-map.ts";
+import type { SeedLayout, Stretch } from "./seed-map.ts";
 import type { ServerSlots } from "./server-slots.ts";
 
 /** A server that sends no response headers within this time counts as down. */
@@ -30,10 +30,14 @@ export interface SeedResponse {
 export interface SeedSourceDependencies {
   readonly outbound: Pick<Outbound, "open">;
   readonly slots: ServerSlots;
-  readonly map: SeedMap;
+  readonly map: SeedLayout;
   /** True if the web seed may have a loopback or private address. */
   readonly allowPrivate: boolean;
+  /** Returns the headers that authenticate a request for the URL. */
+  readonly sign?: SignUrl | undefined;
 }
+
+export type SignUrl = (url: string) => Promise<Readonly<Record<string, string>>>;
 
 /** The location of a file. */
 interface FileLocation {
@@ -112,9 +116,12 @@ export class SeedSource {
     const size = stretch.end - stretch.start;
     const ownQuery = isRange || this.#dependencies.map.seed.url.includes("?") ? "" : new URL(from.url).search;
     const [first, last] = [start - stretch.start, end - stretch.start];
-    const stream = await this.#dependencies.outbound.open(from.url, {
+    const { outbound, sign } = this.#dependencies;
+    const stream = await outbound.open(from.url, {
+      ...(sign && { originHeaders: await sign(from.url) }),
       allowPrivate: from.allowPrivate,
-      limitBytes: isRange ? size : end - start,
+      // The text of an error may be longer than a short file.
+      limitBytes: Math.max(MIN_FIRST_BYTES, isRange ? size : end - start),
       headTimeoutMs: HEAD_TIMEOUT_MS,
       idleTimeoutMs: IDLE_TIMEOUT_MS,
       ...(isRange && { range: { start: first, end: last } }),

@@ -8,9 +8,9 @@ import type { TransportFile } from "../../wire/torrent/metainfo.ts";
 import { webSeedPaths } from "../../wire/torrent/web-seed-paths.ts";
 import { MAX_WEB_SEEDS, type WebSeed } from "../../wire/torrent/web-seeds.ts";
 import type { SeedFault } from "./seed-fault.ts";
-import { SeedMap, type SeedPaths } from "./seed-map.ts";
+import { type SeedLayout, SeedMap, type SeedPaths } from "./seed-map.ts";
 import { SeedPeer } from "./seed-peer.ts";
-import { SeedSource } from "./seed-source.ts";
+import { SeedSource, type SignUrl } from "./seed-source.ts";
 import type { ServerSlots } from "./server-slots.ts";
 
 /** Web seeds of one content in its swarm at a time: each uses a peer slot and connections, and two usually saturate the line. */
@@ -35,13 +35,13 @@ export interface WebSeedsDependencies {
 
 /** The state of one server. */
 interface Entry {
-  readonly seed: WebSeed;
+  readonly kind: "web seed" | "bucket";
   readonly allowPrivate: boolean;
   /** For figures and the log: without path and credentials. */
   readonly host: string;
   /** Represents it within the swarm; not a real address. */
   readonly address: PeerAddress;
-  readonly map: SeedMap;
+  readonly map: SeedLayout;
   readonly source: SeedSource;
   state: "ready" | "joined" | "waiting" | "dropped";
   failures: number;
@@ -52,7 +52,7 @@ interface Entry {
 /** The web seeds of one content (BEP 17, 19): chooses which of them are in its swarm and retries failed ones. */
 export class WebSeeds {
   readonly #dependencies: WebSeedsDependencies;
-  /** By URL. */
+  /** By URL; the bucket by its kind. */
   readonly #entries = new Map<string, Entry>();
   /** Web seeds of links, until the content is known. */
   #pending: { readonly seed: WebSeed; readonly allowPrivate: boolean }[] = [];
@@ -83,11 +83,27 @@ export class WebSeeds {
     this.#joinReady();
   }
 
+  /** Uses a bucket with single pieces as another web seed; `sign` authenticates its requests. */
+  addBucket(map: SeedLayout, sign: SignUrl): void {
+    this.#setEntry("bucket", map, true, sign);
+    this.#joinReady();
+  }
+
+  /** The bucket has one more piece. */
+  bucketHas(piece: number): void {
+    for (const { kind, peer } of this.#entries.values()) if (kind === "bucket") peer?.have(piece);
+    this.#joinReady();
+  }
+
   /** Drops the web seed with this address, because it sent corrupt data. */
   banned(address: PeerAddress): void {
-    for (const entry of this.#entries.values())
-      if (entry.address.host === address.host && entry.address.port === address.port)
-        this.#drop(entry, "it sent corrupt data");
+    for (const entry of this.#entries.values()) {
+      if (entry.address.host !== address.host || entry.address.port !== address.port) continue;
+      this.#drop(entry, "it sent corrupt data");
+      // Pieces of peers replace its objects.
+      if (entry.kind === "bucket")
+        for (let piece = 0; piece < this.#file!.info.pieceCount; piece++) entry.map.markMissing(piece);
+    }
   }
 
   stop(): void {
@@ -104,16 +120,22 @@ export class WebSeeds {
     const isNowAllowed =
       known !== undefined && known.state === "dropped" && allowPrivate && !known.allowPrivate;
     if (!isNowAllowed && (known || this.#entries.size >= MAX_WEB_SEEDS)) return;
-    const { outbound, slots } = this.#dependencies;
     this.#paths ??= webSeedPaths(file.infoBytes);
-    const map = new SeedMap(file, seed, this.#paths);
-    this.#entries.set(seed.url, {
-      seed,
+    this.#setEntry("web seed", new SeedMap(file, seed, this.#paths), allowPrivate);
+  }
+
+  #setEntry(kind: Entry["kind"], map: SeedLayout, allowPrivate: boolean, sign?: SignUrl): void {
+    const { outbound, slots } = this.#dependencies;
+    const { url } = map.seed;
+    // Not the URL, which a transport file can name too.
+    const key = kind === "bucket" ? kind : url;
+    this.#entries.set(key, {
+      kind,
       allowPrivate,
-      host: new URL(seed.url).host,
-      address: known?.address ?? { host: "0.0.0.0", port: this.#entries.size + 1 },
+      host: new URL(url).host,
+      address: this.#entries.get(key)?.address ?? { host: "0.0.0.0", port: this.#entries.size + 1 },
       map,
-      source: new SeedSource({ outbound, slots, map, allowPrivate }),
+      source: new SeedSource({ outbound, slots, map, allowPrivate, sign }),
       state: "ready",
       failures: 0,
       peer: undefined,
@@ -133,7 +155,7 @@ export class WebSeeds {
   #join(entry: Entry): void {
     const { infohash, runtime, accept } = this.#dependencies;
     if (entry.map.pieces().count === 0) {
-      this.#drop(entry, "it has none of the files");
+      if (entry.kind === "web seed") this.#drop(entry, "it has none of the files");
       return;
     }
     entry.state = "joined";
@@ -144,7 +166,7 @@ export class WebSeeds {
       clock: runtime.clock,
       map: entry.map,
       source: entry.source,
-      accept: (socket, first) => accept(socket, first, `web seed ${entry.host}`),
+      accept: (socket, first) => accept(socket, first, `${entry.kind} ${entry.host}`),
       delivered: () => {
         entry.failures = 0;
       },
@@ -168,7 +190,7 @@ export class WebSeeds {
     entry.failures++;
     if (fault?.retry === "never" || entry.failures > MAX_FAILURES) this.#drop(entry, reason);
     else if (fault?.retry === "missing") {
-      this.#dependencies.log.info("web seed lacks a file", { server: entry.host });
+      this.#dependencies.log.info(`${entry.kind} lacks a file`, { server: entry.host });
       entry.state = "ready";
     } else this.#wait(entry, fault?.retryMs);
   }
@@ -176,7 +198,7 @@ export class WebSeeds {
   #wait(entry: Entry, requestedMs: number | undefined): void {
     const { clock } = this.#dependencies.runtime;
     const waitMs = Math.max(requestedMs ?? 0, Math.min(MAX_BACKOFF_MS, BACKOFF_MS * 2 ** entry.failures));
-    this.#dependencies.log.info("web seed failed; it is tried again later", {
+    this.#dependencies.log.info(`${entry.kind} failed; it is tried again later`, {
       reason: this.problem ?? "",
       seconds: waitMs / 1000,
     });
@@ -191,6 +213,6 @@ export class WebSeeds {
     if (entry.state === "dropped") return;
     entry.state = "dropped";
     this.problem = `${entry.host}: ${reason}`;
-    this.#dependencies.log.warn("web seed is not used any more", { server: entry.host, reason });
+    this.#dependencies.log.warn(`${entry.kind} is not used any more`, { server: entry.host, reason });
   }
 }

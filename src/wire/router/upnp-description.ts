@@ -1,6 +1,6 @@
 import { DecodeError } from "../../base/errors.ts";
 import { decodeUtf8 } from "../../base/utf8.ts";
-import { childText, elementsNamed, readXml } from "../upnp/xml.ts";
+import { childText, elementsNamed, readXml } from "../xml.ts";
 
 /** A port mapping service of a router. */
 export interface WanService {

@@ -2,7 +2,7 @@ import { contentFeatures } from "../../base/content-features.ts";
 import { DecodeError } from "../../base/errors.ts";
 import { escapeXml } from "../../base/escape-xml.ts";
 import { decodeUtf8 } from "../../base/utf8.ts";
-import { childText, elementsNamed, readXml } from "./xml.ts";
+import { childText, elementsNamed, readXml } from "../xml.ts";
 
 /** A service of a media renderer. The URLs are unmodified; resolve them against the base URL. */
 interface RendererService {

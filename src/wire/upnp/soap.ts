@@ -1,7 +1,7 @@
 import { DecodeError } from "../../base/errors.ts";
 import { escapeXml } from "../../base/escape-xml.ts";
 import { decodeUtf8, encodeUtf8 } from "../../base/utf8.ts";
-import { childText, elementsNamed, readXml } from "./xml.ts";
+import { childText, elementsNamed, readXml } from "../xml.ts";
 
 /** An action call on a service (UPnP Device Architecture 1.1, 3.2.1). */
 export interface SoapCall {

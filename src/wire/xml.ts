@@ -1,6 +1,6 @@
-import { DecodeError } from "../../base/errors.ts";
+import { DecodeError } from "../base/errors.ts";
 
-/** An XML element of a UPnP document. Attributes are ignored, because UPnP does not need them. */
+/** An XML element of a UPnP document or of a listing of S3. Attributes are ignored, because neither needs them. */
 interface XmlElement {
   /** Name without namespace prefix. */
   readonly name: string;
@@ -9,7 +9,7 @@ interface XmlElement {
   readonly children: readonly XmlElement[];
 }
 
-const FORMAT = "UPnP XML";
+const FORMAT = "XML";
 /** Real descriptions nest about ten elements. */
 const MAX_DEPTH = 32;
 /** The description of a router has about two hundred. */
@@ -27,7 +27,7 @@ interface OpenElement {
 }
 
 /**
- * Parses the XML of device descriptions and SOAP responses: elements and text. Comments and processing instructions are ignored;
+ * Parses the XML of device descriptions, SOAP responses and S3 listings: elements and text. Comments and processing instructions are ignored;
  * document types, and with them custom entities, are refused. Returns the root element. Throws `DecodeError`.
  */
 export function readXml(source: string): XmlElement {
