@@ -39,7 +39,8 @@ interface ChannelMedia {
   readonly catchUp: Awaited<ReturnType<typeof createCatchUp>> | undefined;
 }
 
-/** Opens the database and its library. Rejects with `bad_configuration` if another engine uses a database that engines cannot share. */
+/** Opens the database and its library. Rejects with `bad_configuration` if another engine uses a database that engines cannot share, and if
+ * a newer version wrote its records. */
 export async function openLibrary(
   runtime: Runtime,
   config: Config,
@@ -55,6 +56,7 @@ export async function openLibrary(
         "bad_configuration",
         "the migration to this store is not complete: run the same `sluice migrate` again",
       );
+    await checkFormat(store);
     const { randomBytes, files } = runtime;
     const scope = store.watch && (await openScope({ store, files, folder: place.folder, randomBytes }));
     const ownStore = scope?.store ?? store;
@@ -115,6 +117,22 @@ export async function openLibrary(
 
 /** Guides have the programmes of the past week. */
 const MAX_CATCH_UP_MS = 7 * 86_400_000;
+
+const FORMAT_KEY = "meta/format";
+/** The form of the records. A version that changes it raises the number, and converts older records here. */
+const FORMAT = 1;
+
+/** Records their form. Throws `bad_configuration` if a newer version has written them: this one would misread them. */
+async function checkFormat(store: KeyValueStore): Promise<void> {
+  const found = await store.get(FORMAT_KEY);
+  if (found === FORMAT) return;
+  if (typeof found === "number" && found > FORMAT)
+    throw new SluiceError(
+      "bad_configuration",
+      `the records were written by a newer Sluice (format ${found}, supported: ${FORMAT}); use that version`,
+    );
+  await store.commit({ check: [[FORMAT_KEY, found]], set: [[FORMAT_KEY, FORMAT]] });
+}
 
 const DEVICE_KEY = "meta/device";
 

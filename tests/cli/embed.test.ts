@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { serveFetch } from "../../examples/serve-fetch.ts";
 import { type EmbeddedEngine, startEngine } from "../../src/embed.ts";
+import { MapStore } from "../library/map-store.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 
+/** Settings of an engine that meets no other. */
+const ALONE = { "p2p-host": "127.0.0.1", "p2p-port": 0, dht: "off", lsd: "off", "port-mapping": "off" };
 const TOKEN = "/server/api?api_version=3&method=get_api_access_token";
 const STRANGER = { remote: { host: "203.0.113.9", port: 4000 } };
 
@@ -14,15 +17,7 @@ describe("startEngine: fetch", () => {
   before(async () => {
     folder = await tempFolder("embed");
     engine = await startEngine({
-      settings: {
-        "data-dir": folder.path,
-        "p2p-host": "127.0.0.1",
-        "p2p-port": 0,
-        dht: "off",
-        lsd: "off",
-        "port-mapping": "off",
-        store: "memory",
-      },
+      settings: { ...ALONE, "data-dir": folder.path, store: "memory" },
     });
   });
   after(async () => {
@@ -93,4 +88,23 @@ describe("startEngine: fetch", () => {
       /expected an IP address/,
     );
   });
+});
+
+test("startEngine: records of a newer version are refused and not changed; those of this version say so", async () => {
+  const folder = await tempFolder("format");
+  const store = new MapStore();
+  store.records.set("meta/format", "2");
+  const start = () => startEngine({ settings: { ...ALONE, "data-dir": folder.path }, store });
+  try {
+    await assert.rejects(start(), {
+      code: "bad_configuration",
+      message: /newer Sluice \(format 2, supported: 1\)/,
+    });
+    assert.equal(store.commits, 0);
+    store.records.clear();
+    await (await start()).close();
+    assert.equal(await store.get("meta/format"), 1);
+  } finally {
+    await folder.remove();
+  }
 });
