@@ -6,7 +6,7 @@ import { bool, integer, text, texts } from "./params.ts";
 /** The parameters of `broadcast_start`, named like the options of `sluice broadcast`. */
 export const broadcastParams = {
   source: text.describe(
-    "An http or https URL, udp://address:port, rtmp://0.0.0.0:1935/live to receive from a program such as OBS, or the absolute path of an MPEG-TS file",
+    "An http or https URL, udp://address:port, rtmp://0.0.0.0:1935/live to receive from a program such as OBS, srt://0.0.0.0:9000 to receive and srt://address:port to fetch by SRT (with ffmpeg), or the absolute path of an MPEG-TS file",
   ),
   test_pattern: bool.describe("1: broadcasts a moving test picture with a clock instead of a source"),
   name: text.describe(

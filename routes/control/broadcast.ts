@@ -32,8 +32,12 @@ const broadcastResult = z.object({
   uploaded: z.int().describe("Bytes"),
   publish_urls: z
     .array(z.string())
-    .describe("Where a program such as OBS publishes the stream, if the source is rtmp://"),
-  stream_key: id.describe("The key for publish_urls; only for clients on this host, otherwise null"),
+    .describe(
+      "Where a program such as OBS publishes the stream, if the source is rtmp://, or srt:// on this machine",
+    ),
+  stream_key: id.describe(
+    "The key for publish_urls, of SRT the passphrase; only for clients on this host, otherwise null",
+  ),
 });
 
 const nameParams = z.object({ name: required(text).describe("A name from broadcast_list") });
@@ -103,7 +107,7 @@ function broadcastService({ broadcasts }: RouteDependencies): BroadcastService {
 
 /** Removes the login and the query from a source URL: clients that may list broadcasts must not learn the camera's password. */
 function publicSource(source: string): string {
-  if (!/^https?:/i.test(source) || !URL.canParse(source)) return source;
+  if (!/^(https?|srt):/i.test(source) || !URL.canParse(source)) return source;
   const { protocol, host, pathname } = new URL(source);
   return `${protocol}//${host}${pathname}`;
 }

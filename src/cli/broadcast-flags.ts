@@ -11,7 +11,7 @@ export function broadcastOptions(args: Arguments, uploadLimit: number): Broadcas
     throw usageError(`broadcast: --test-pattern is a source; remove "${named}" or the flag`);
   if (!isPattern && named === undefined)
     throw usageError(
-      "broadcast: expected a source: an MPEG-TS file, a URL, udp://…, rtmp://…, - or --test-pattern",
+      "broadcast: expected a source: an MPEG-TS file, a URL, udp://…, rtmp://…, srt://…, - or --test-pattern",
     );
   const source = named ?? null;
   const value = (name: string) => {

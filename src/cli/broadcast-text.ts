@@ -41,9 +41,14 @@ export function broadcastText(broadcast: Broadcast, places: BroadcastPlaces): st
   return [`${state}: ${title}`, "", ...lines, ""].join("\n");
 }
 
-/** What to enter in OBS: server and stream key. */
+/** What to enter in OBS: server and stream key, or for SRT the server alone. */
 function publishRows({ urls, key }: Publishing): [string, string][] {
-  return [...urls.map((url, index): [string, string] => [index === 0 ? "Publish" : "or", url]), ["Key", key]];
+  const hasKey = urls.some((url) => url.startsWith("srt:"));
+  const suffix = hasKey ? `?passphrase=${encodeURIComponent(key)}` : "";
+  return [
+    ...urls.map((url, index): [string, string] => [index === 0 ? "Publish" : "or", `${url}${suffix}`]),
+    ...(hasKey ? [] : [["Key", key] as [string, string]]),
+  ];
 }
 
 /** Unlike the link, the transport file contains no address of this machine. */

@@ -56,7 +56,7 @@ export const CONTENT_COMMANDS: readonly Command[] = [
   {
     name: "broadcast",
     summary: "Broadcast a live stream to all viewers that have its link",
-    operands: "<file | url | udp://… | rtmp://… | ->",
+    operands: "<file | url | udp://… | rtmp://… | srt://… | ->",
     maxOperands: 1,
     completes: "files",
     flags: [

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { onAbort } from "../async/abort.ts";
 import { concatBytes } from "../base/bytes.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
-import type { RunEncoder } from "../live/input/encoded-input.ts";
+import type { RunEncoder } from "../live/input/source-feed.ts";
 import type { RunFfmpeg } from "../remux/codecs/ffmpeg-codecs.ts";
 import { findProgram } from "./players.ts";
 
@@ -14,7 +14,7 @@ const MAX_MESSAGES_BYTES = 4 * 1024 * 1024;
 /** A segment takes well below a second. A process that hangs must not keep its place. */
 const TIMEOUT_MS = 120_000;
 
-/** Returns a function that encodes with the program ffmpeg. Rejects with `bad_configuration` if it is missing. */
+/** Returns a function that runs the program ffmpeg, for renditions and SRT. Rejects with `bad_configuration` if it is missing. */
 export async function openEncoder(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<RunEncoder> {
@@ -22,7 +22,7 @@ export async function openEncoder(
   if (program === undefined)
     throw new SluiceError(
       "bad_configuration",
-      "--renditions: cannot find the program ffmpeg. Install it, or name sources that are encoded already with --variant",
+      "cannot find the program ffmpeg, which renditions and srt:// sources need; install it",
     );
   return (args, input, signal) => runEncoder(program, [...args, "pipe:1"], input, signal);
 }

@@ -48,6 +48,18 @@ test("broadcastText, broadcastJson, broadcastStatus: a standby is marked", () =>
   assert.match(broadcastStatus(figures), /^standby: another source is on air: epoch 5, piece 7 · 12 peers/);
 });
 
+test("broadcastText: RTMP has a server and a key, SRT a server with the key in it", () => {
+  const rows = (url: string) =>
+    broadcastText({ ...fakeBroadcast("news"), publishing: { urls: [url], key: "0123456789ab" } }, PLACES)
+      .split("\n")
+      .slice(2, 4);
+  const [server, key] = rows("rtmp://192.168.1.5:1935/live");
+  assert.deepEqual([server, key], ["  Publish  rtmp://192.168.1.5:1935/live", "  Key      0123456789ab"]);
+  const [alone, next] = rows("srt://192.168.1.5:9000");
+  assert.equal(alone, "  Publish  srt://192.168.1.5:9000?passphrase=0123456789ab");
+  assert.match(next ?? "", /^ {2}Link/);
+});
+
 test("broadcastText: escapes control characters in the title", () => {
   const { request, ...rest } = fakeBroadcast("news");
   const text = broadcastText({ ...rest, request: { ...request, meta: { title: "\x1b[2Jx" } } }, PLACES);

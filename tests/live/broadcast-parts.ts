@@ -63,7 +63,7 @@ export class FakeStudio {
   taking = (_piece: Sent) => {};
 
   parts(changes: Partial<BroadcastsDependencies> = {}): BroadcastsDependencies {
-    const { clock, outbound, unixMs, openFile, pipe } = this.world.parts();
+    const { clock, outbound, unixMs, openFile, pipe, openEncoder } = this.world.parts();
     return {
       runtime: { ...runtime, clock, files: this.files },
       settings: { dataDir: "/data", liveWindowMs: 1_800_000 },
@@ -77,9 +77,7 @@ export class FakeStudio {
         this.locked.add(path);
         return () => void this.locked.delete(path);
       },
-      openEncoder: async () => {
-        throw new Error("no encoder in this test");
-      },
+      openEncoder,
       open: (content) => this.#hold(content),
       ...changes,
     };

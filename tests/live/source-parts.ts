@@ -15,6 +15,9 @@ export function realParts(changes: Partial<LiveInputDependencies> = {}): LiveInp
     outbound: createOutbound(runtime, SILENT),
     log: SILENT,
     rtmp: new RtmpListeners({ runtime, log: SILENT }),
+    openEncoder: async () => {
+      throw new Error("no encoder in this test");
+    },
     unixMs: () => Date.now(),
     openFile: openToRead,
     pipe: () => streamOf([]),

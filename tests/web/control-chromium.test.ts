@@ -4,7 +4,7 @@ import { type EngineProcess, freePort, startEngine } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { LAUNCH } from "./chromium-launch.ts";
 
-const { after, before, describe, test } = await testsThatNeed("chromium");
+const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg");
 
 /** A busy machine answers late. */
 const SLOW = { timeout: 100_000 };
@@ -116,6 +116,25 @@ describe("the Studio and the Control room in Chromium", { timeout: 300_000 }, ()
     assert.deepEqual(await card.locator(".publish code").allTextContents(), [...urls, key]);
     await card.getByRole("button", { name: "Stop" }).click();
     await page.getByRole("button", { name: "Stop broadcasting" }).click();
+    await card.waitFor({ state: "detached" });
+  });
+
+  test("an SRT broadcast shows one server, with the key as its passphrase", SLOW, async () => {
+    await open("studio");
+    await page.getByRole("button", { name: "Start a broadcast" }).click();
+    await dialog()
+      .getByLabel(/^Source/)
+      .selectOption("srt");
+    const port = await freePort();
+    await dialog().getByLabel("Address").fill(`srt://127.0.0.1:${port}?mode=listener`);
+    await dialog().getByLabel(/^Name/).fill("srt");
+    await dialog().getByRole("button", { name: "Start", exact: true }).click();
+    const card = page.locator(".broadcast", { hasText: `srt://127.0.0.1:${port}` });
+    await card.locator(".publish code").first().waitFor();
+    const { stream_key: key } = await call("broadcast_get_status", { name: "srt" });
+    const shown = await card.locator(".publish code").allTextContents();
+    assert.deepEqual(shown, [`srt://127.0.0.1:${port}?passphrase=${key}`]);
+    await call("broadcast_stop", { name: "srt" });
     await card.waitFor({ state: "detached" });
   });
 

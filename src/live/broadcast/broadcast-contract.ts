@@ -63,7 +63,7 @@ export interface Broadcast {
   /** `sluice:?magnet=…` */
   readonly link: string;
   readonly startedAt: UnixSeconds;
-  /** Where a program publishes the stream; undefined unless the source is RTMP. */
+  /** Where a program publishes the stream; undefined unless the source is RTMP, or SRT to this machine. */
   readonly publishing?: Publishing;
   /** Publishes the qualities of the broadcast, this stream among them, in the transport file and to viewers. Rejects with `disk_full`. */
   offer(variants: readonly LiveVariant[]): Promise<void>;
@@ -74,11 +74,11 @@ export interface Broadcast {
   stop(): Promise<void>;
 }
 
-/** What the user enters in the program that publishes by RTMP. */
+/** What the user enters in the program that publishes. */
 export interface Publishing {
-  /** `rtmp://host:port/app`, one for each address of this machine. */
+  /** `rtmp://host:port/app` or `srt://host:port`, one for each address of this machine. */
   readonly urls: readonly string[];
-  /** The stream key. Anyone who has it can publish. */
+  /** The stream key, of SRT the passphrase. Anyone who has it can publish. */
   readonly key: string;
 }
 

@@ -10,8 +10,8 @@ import {
 } from "../../wire/live/transport-file.ts";
 import type { LiveVariant } from "../../wire/live/variants.ts";
 import { type LiveLinkParts, liveLink, liveMagnet } from "../../wire/torrent/magnet.ts";
-import type { RtmpPlace } from "../input/source-place.ts";
-import type { Broadcast, BroadcastRequest } from "./broadcast-contract.ts";
+import { isPublished, type RtmpPlace, type SrtPlace } from "../input/source-place.ts";
+import type { Broadcast, BroadcastRequest, Publishing } from "./broadcast-contract.ts";
 import type { BroadcastIdentity } from "./identity.ts";
 
 /** Makes the signed transport file of a broadcast. Throws `bad_parameter` if it cannot contain a value of the request. */
@@ -71,7 +71,7 @@ export function broadcastOf(
     },
     ...broadcastLinks(request, file),
     startedAt: runtime.clock.unixSeconds(),
-    ...(place.kind === "rtmp" && { publishing: { urls: publishUrls(place, addresses), key: streamKey } }),
+    ...(isPublished(place) && { publishing: publishingOf(place, addresses, streamKey) }),
     async offer(variants) {
       const described = broadcastFile(request, file.info, identity.sign, runtime, variants);
       await identity.keepTransportFile(described.bytes);
@@ -84,9 +84,18 @@ export function broadcastOf(
   };
 }
 
-function publishUrls({ bind, app }: RtmpPlace, addresses: readonly PeerAddress[]): string[] {
-  const hosts = addressScope(bind.host) === "unspecified" ? addresses.map(({ host }) => host) : [bind.host];
-  return [...new Set(hosts)].map((host) => `rtmp://${addressText({ host, port: bind.port })}/${app}`);
+function publishingOf(
+  place: RtmpPlace | SrtPlace,
+  addresses: readonly PeerAddress[],
+  streamKey: string,
+): Publishing {
+  const { host, port } = place.kind === "rtmp" ? place.bind : place.address;
+  const hosts = addressScope(host) === "unspecified" ? addresses.map((each) => each.host) : [host];
+  const path = place.kind === "rtmp" ? `/${place.app}` : "";
+  const urls = [...new Set(hosts)].map(
+    (each) => `${place.kind}://${addressText({ host: each, port })}${path}`,
+  );
+  return { urls, key: place.kind === "srt" ? (place.passphrase ?? streamKey) : streamKey };
 }
 
 /** Returns the links. Those of a private broadcast contain its relays only, because it accepts no other peer. */

@@ -22,7 +22,7 @@ export interface StreamShape {
 export const PATTERN_SHAPE: StreamShape = { bytesPerSecond: 27_200, hasPicture: true };
 
 /** The shape of a stream from a program like OBS, before it is known: 8 Mbit/s leaves room for usual settings. */
-export const RTMP_SHAPE: StreamShape = { bytesPerSecond: 1_000_000, hasPicture: true };
+export const PUBLISHED_SHAPE: StreamShape = { bytesPerSecond: 1_000_000, hasPicture: true };
 
 /** Minimum duration of an HLS segment: players buffer three. */
 export const SEGMENT_MS = 2000;

@@ -9,16 +9,16 @@ import { type LiveInfo, liveInfoDict } from "../../wire/live/info.ts";
 import { MAX_BYTES_PER_SECOND, MAX_LIVE_FILE_BYTES, MAX_RELAYS } from "../../wire/live/limits.ts";
 import { encodeSuccessor } from "../../wire/live/successor.ts";
 import { type LiveTransportFile, parseLiveTransportFile } from "../../wire/live/transport-file.ts";
-import type { RunEncoder } from "../input/encoded-input.ts";
 import { programmeOf } from "../input/input-branches.ts";
 import { RtmpListeners } from "../input/rtmp-listeners.ts";
 import { type LiveInput, type LiveInputDependencies, openLiveInput } from "../input/source.ts";
+import { isPublished } from "../input/source-place.ts";
 import { startBroadcast } from "./broadcast.ts";
 import { broadcastContent, holdSource } from "./broadcast-content.ts";
 import type { Broadcast, BroadcastRequest, Broadcasts } from "./broadcast-contract.ts";
 import { broadcastFile } from "./broadcast-file.ts";
 import { InputHead } from "./broadcast-head.ts";
-import { liveInfoFor, PATTERN_SHAPE, RTMP_SHAPE, type StreamShape, shapeOf } from "./broadcast-info.ts";
+import { liveInfoFor, PATTERN_SHAPE, PUBLISHED_SHAPE, type StreamShape, shapeOf } from "./broadcast-info.ts";
 import { checkedBroadcastName } from "./broadcast-name.ts";
 import { type BroadcastIdentity, type IdentityDependencies, inUseError, openIdentity } from "./identity.ts";
 import { checkRenditions, type StreamPart, startWithRenditions } from "./renditions.ts";
@@ -27,15 +27,14 @@ import { startStandby } from "./standby.ts";
 import { isKeptOpen, StandbyInput } from "./standby-input.ts";
 
 /** What broadcasting depends on. */
-export interface BroadcastsDependencies extends Pick<LiveInputDependencies, "unixMs" | "openFile" | "pipe"> {
+export interface BroadcastsDependencies
+  extends Pick<LiveInputDependencies, "unixMs" | "openFile" | "pipe" | "openEncoder"> {
   readonly runtime: IdentityDependencies["runtime"] & Pick<Runtime, "clock" | "net">;
   readonly settings: Pick<EngineSettings, "dataDir" | "liveWindowMs">;
   readonly log: Log;
   readonly outbound: Pick<Outbound, "open">;
   /** Takes a lock that ends with the process; resolves with undefined if another process holds it. */
   readonly lock: IdentityDependencies["lock"];
-  /** Finds ffmpeg, to encode renditions. Rejects with `bad_configuration`. */
-  openEncoder(): Promise<RunEncoder>;
   /** Opens the transfer of a stream. Releasing the hold ends the transfer at once and notifies the peers. */
   open(content: TransferContent): Hold;
 }
@@ -339,13 +338,13 @@ async function newInfo(
   const options = { windowSeconds: settings.liveWindowMs / 1000, isPrivate };
   if (request.place.kind === "test-pattern" && !part?.input)
     return liveInfoFor(name, publicKey, PATTERN_SHAPE, options);
-  if (request.place.kind === "rtmp" && !part?.input) {
+  if (isPublished(request.place) && !part?.input) {
     // The user learns the stream key when the broadcast has started, so no program publishes yet.
     await head.read(LATER_WAIT_MS, 0, signal);
     return liveInfoFor(
       name,
       publicKey,
-      { ...RTMP_SHAPE, ...(bytesPerSecond && { bytesPerSecond }) },
+      { ...PUBLISHED_SHAPE, ...(bytesPerSecond && { bytesPerSecond }) },
       options,
     );
   }

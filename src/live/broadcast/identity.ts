@@ -26,7 +26,7 @@ export interface IdentityDependencies {
 export interface BroadcastIdentity {
   readonly publicKey: Uint8Array;
   readonly sign: Ed25519Sign;
-  /** With this key, a program publishes to the stream by RTMP. It is derived from the private key, so it is the same on a standby. */
+  /** With this key, a program publishes to the stream by RTMP or SRT. It is derived from the private key, so it is the same on a standby. */
   readonly streamKey: string;
   /** Determined at the first start and permanent, because the infohash depends on it. */
   readonly info: LiveInfo | undefined;

@@ -4,9 +4,11 @@ import { SegmentGrid } from "../../media/segment-grid.ts";
 import type { Clock } from "../../runtime/contract.ts";
 import { MAX_VARIANTS } from "../../wire/live/limits.ts";
 import type { LiveVariant } from "../../wire/live/variants.ts";
-import { encodedInputs, type RunEncoder } from "../input/encoded-input.ts";
+import { encodedInputs } from "../input/encoded-input.ts";
 import { InputBranches, programmeOf } from "../input/input-branches.ts";
 import type { LiveInput } from "../input/source.ts";
+import type { RunEncoder } from "../input/source-feed.ts";
+import { isPublished } from "../input/source-place.ts";
 import type { Broadcast, BroadcastRequest, RenditionRequest } from "./broadcast-contract.ts";
 import { InputHead } from "./broadcast-head.ts";
 import { qualityOf, SEGMENT_MS } from "./broadcast-info.ts";
@@ -54,12 +56,12 @@ export interface RenditionsDependencies {
 const MEASURE_MS = 3000;
 /** A rendition must deliver data within this time after the broadcast has started. */
 const WAIT_MS = 45_000;
-/** RTMP: no program may publish for days. */
+/** No program may publish for days. */
 const PUBLISH_WAIT_MS = 2 ** 31 - 1;
 
 /**
  * Starts a broadcast with its renditions, each a stream with a name, key and infohash of its own. Resolves when all are on air, and
- * viewers are sent their description; by RTMP, as soon as the broadcast itself is. They end with the broadcast.
+ * viewers are sent their description; of a source that a program publishes, as soon as the broadcast itself is. They end with the broadcast.
  */
 export async function startWithRenditions(
   request: BroadcastRequest,
@@ -75,10 +77,10 @@ export async function startWithRenditions(
   const ended = new AbortController();
   const over = () => ended.abort(new SluiceError("session_stopped", "the broadcast has ended"));
   main.ended.then(over, over);
-  const isRtmp = place.kind === "rtmp";
-  const waitMs = isRtmp ? PUBLISH_WAIT_MS : WAIT_MS;
+  const isLater = isPublished(place);
+  const waitMs = isLater ? PUBLISH_WAIT_MS : WAIT_MS;
   const starting = startAll({ request, main, grid, feeds, encode, waitMs }, ended.signal, dependencies);
-  if (isRtmp) {
+  if (isLater) {
     starting.catch((thrown) => {
       if (!ended.signal.aborted)
         log.warn("the broadcast has no renditions", { name: request.name, reason: messageOf(thrown) });

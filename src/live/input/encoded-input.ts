@@ -7,7 +7,7 @@ import { TableReader } from "../../media/ts-tables.ts";
 import type { Clock } from "../../runtime/contract.ts";
 import { InputBranches } from "./input-branches.ts";
 import type { LiveInput } from "./source.ts";
-import { waitForRetry } from "./source-feed.ts";
+import { type RunEncoder, waitForRetry } from "./source-feed.ts";
 
 /** A picture size and a rate that the video is encoded with. */
 export interface EncodedRendition {
@@ -15,14 +15,6 @@ export interface EncodedRendition {
   readonly height: number;
   readonly bitsPerSecond: number;
 }
-
-/** Runs ffmpeg with these arguments: `input` is its standard input, the result its standard output, which errors with its last message
- * if it fails. */
-export type RunEncoder = (
-  args: readonly string[],
-  input: ReadableStream<Uint8Array>,
-  signal: AbortSignal,
-) => ReadableStream<Uint8Array>;
 
 /** Bits per second of the audio of each rendition. */
 const ENCODED_AUDIO_RATE = 128_000;

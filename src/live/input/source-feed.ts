@@ -40,6 +40,14 @@ export interface WebFeedDependencies {
   readonly log: Log;
 }
 
+/** Runs ffmpeg with these arguments: `input` is its standard input, the result its standard output, which errors with its last message
+ * if it fails. */
+export type RunEncoder = (
+  args: readonly string[],
+  input: ReadableStream<Uint8Array>,
+  signal: AbortSignal,
+) => ReadableStream<Uint8Array>;
+
 /** Returns the counters of a source that has not started. */
 export function noFacts(): LiveInputFacts {
   const counts = { bytes: 0, skippedBytes: 0, droppedBytes: 0, foreignDatagrams: 0, lostDatagrams: 0 };

@@ -7,6 +7,7 @@ export type LivePlace =
   | { readonly kind: "hls"; readonly url: string }
   | UdpPlace
   | RtmpPlace
+  | SrtPlace
   | { readonly kind: "file"; readonly path: string }
   | { readonly kind: "pipe" }
   | { readonly kind: "test-pattern" };
@@ -28,15 +29,31 @@ export interface RtmpPlace {
   readonly app: string;
 }
 
+/** An SRT connection, which ffmpeg receives. */
+export interface SrtPlace {
+  readonly kind: "srt";
+  /** The host can be a name if this machine connects to it. */
+  readonly address: PeerAddress;
+  /** A program connects to this address of this machine. Otherwise this machine connects to the address. */
+  readonly isListener: boolean;
+  readonly passphrase?: string;
+  readonly streamId?: string;
+}
+
+/** Whether a program publishes to an address of this machine, with a stream key that the user learns after the start. */
+export function isPublished(place: LivePlace): place is RtmpPlace | SrtPlace {
+  return place.kind === "rtmp" || (place.kind === "srt" && place.isListener);
+}
+
 const RTMP_PORT = 1935;
 const RTMP_APP = "live";
 
 /** The supported sources, for error messages. */
 const SUPPORTED =
-  "an http or https URL, udp://address:port, rtmp://address:port/app (an address of this machine), a file, or - for standard input (ffmpeg … -f mpegts - | sluice broadcast -)";
+  "an http or https URL, udp://address:port, rtmp://address:port/app (an address of this machine), srt://address:port, a file, or - for standard input (ffmpeg … -f mpegts - | sluice broadcast -)";
 
 /** Parses the source that the user named: `udp://@239.1.1.1:1234`, `udp://0.0.0.0:1234`, `udp://@:1234`, the same with
- * `rtp://`; `?localaddr=` selects the network of a group; `rtmp://0.0.0.0:1935/live`. Throws `bad_parameter`. */
+ * `rtp://`; `?localaddr=` selects the network of a group; `rtmp://0.0.0.0:1935/live`; `srt://0.0.0.0:9000`. Throws `bad_parameter`. */
 export function readLivePlace(text: string): LivePlace {
   if (text === "-") return { kind: "pipe" };
   const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(text)?.[1]?.toLowerCase();
@@ -44,6 +61,7 @@ export function readLivePlace(text: string): LivePlace {
   if (scheme === "http" || scheme === "https") return readWebPlace(text);
   if (scheme === "udp" || scheme === "rtp") return readUdpPlace(text);
   if (scheme === "rtmp") return readRtmpPlace(text);
+  if (scheme === "srt") return readSrtPlace(text);
   throw new SluiceError(
     "bad_parameter",
     `${scheme}: sources are not supported; expected ${SUPPORTED}. Use ffmpeg to read ${scheme} and pipe it in`,
@@ -89,4 +107,37 @@ function readRtmpPlace(text: string): RtmpPlace {
       `expected rtmp://address:port/app with an address of this machine, such as rtmp://0.0.0.0:${RTMP_PORT}/${RTMP_APP}, not ${text.slice(0, 200)}; the stream key is made by Sluice`,
     );
   return { kind: "rtmp", bind: { host, port }, app: match[3] || RTMP_APP };
+}
+
+/** `srt://0.0.0.0:9000` receives, `srt://name:9000` connects; `?mode=`, `passphrase=` and `streamid=` as in ffmpeg and OBS. */
+function readSrtPlace(text: string): SrtPlace {
+  const match = /^srt:\/\/@?(\[[^\]]*\]|[\w.-]*):(\d{1,5})\/?(?:\?([^#]*))?$/i.exec(text);
+  const fault = (expected: string) =>
+    new SluiceError("bad_parameter", `${expected}, not ${text.slice(0, 200)}`);
+  const port = Number(match?.[2]);
+  const name = match?.[1]?.replace(/^\[(.*)\]$/, "$1") || "0.0.0.0";
+  const address = canonicalAddress(name);
+  if (!match || port < 1 || port > 65_535 || (address === undefined && name.includes(":")))
+    throw fault(
+      "expected srt://address:port, such as srt://0.0.0.0:9000 to receive or srt://camera:9000 to connect",
+    );
+  const options = new URLSearchParams(match[3] ?? "");
+  const isOwn = address !== undefined && addressScope(address) === "unspecified";
+  const mode = options.get("mode") ?? (isOwn ? "listener" : "caller");
+  const passphrase = options.get("passphrase") ?? undefined;
+  const streamId = options.get("streamid") ?? undefined;
+  if (mode !== "listener" && mode !== "caller") throw fault("mode: expected listener or caller");
+  if (mode === "listener" && address === undefined)
+    throw fault("mode=listener: expected an address of this machine");
+  if (passphrase !== undefined && !/^[\x20-\x7e]{10,64}$/.test(passphrase))
+    throw fault("passphrase: expected 10 to 64 characters");
+  if (streamId !== undefined && !/^[\x20-\x7e]{1,512}$/.test(streamId))
+    throw fault("streamid: expected 1 to 512 characters");
+  return {
+    kind: "srt",
+    address: { host: address ?? name, port },
+    isListener: mode === "listener",
+    ...(passphrase !== undefined && { passphrase }),
+    ...(streamId !== undefined && { streamId }),
+  };
 }

@@ -2,7 +2,7 @@ import type { Log } from "../../base/log.ts";
 import type { Outbound } from "../../outbound/outbound.ts";
 import type { Clock, Net } from "../../runtime/contract.ts";
 import type { RtmpListeners } from "./rtmp-listeners.ts";
-import { type LiveFeed, type LiveInputFacts, noFacts } from "./source-feed.ts";
+import { type LiveFeed, type LiveInputFacts, noFacts, type RunEncoder } from "./source-feed.ts";
 import { FileFeed, type LiveFile } from "./source-file.ts";
 import { HlsSourceFeed } from "./source-hls.ts";
 import { HttpFeed } from "./source-http.ts";
@@ -10,6 +10,7 @@ import { FILE_PACE, PacedFeed, PIPE_PACE } from "./source-paced.ts";
 import { PatternFeed } from "./source-pattern.ts";
 import type { LivePlace } from "./source-place.ts";
 import { RtmpFeed } from "./source-rtmp.ts";
+import { SrtFeed } from "./source-srt.ts";
 import { StreamFeed } from "./source-stream.ts";
 import { UdpFeed } from "./source-udp.ts";
 
@@ -30,6 +31,8 @@ export interface LiveInputDependencies {
   readonly log: Log;
   /** The ports on which this process receives RTMP. */
   readonly rtmp: RtmpListeners;
+  /** Finds ffmpeg, which encodes renditions and receives SRT. Rejects with `bad_configuration`. */
+  openEncoder(): Promise<RunEncoder>;
   /** Returns the time of day in UNIX ms. */
   unixMs(): number;
   /** Opens a local file. Rejects with `bad_parameter`. */
@@ -42,7 +45,7 @@ export interface LiveInputDependencies {
 export interface LiveInputOptions {
   /** A file starts again at its end. */
   readonly isLooped?: boolean;
-  /** The key with which a program publishes by RTMP. */
+  /** The key with which a program publishes to this machine. */
   readonly streamKey?: string;
 }
 
@@ -73,6 +76,8 @@ function feedOf(
       return new UdpFeed(place, dependencies, facts);
     case "rtmp":
       return new RtmpFeed(place, streamKey, dependencies, facts);
+    case "srt":
+      return new SrtFeed(place, streamKey, dependencies, facts);
     case "file":
       return new PacedFeed(
         new FileFeed(() => dependencies.openFile(place.path), facts, isLooped),

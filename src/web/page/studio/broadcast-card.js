@@ -93,12 +93,12 @@ export class BroadcastCard {
     if (this.#shownPublishing === shown) return;
     this.#shownPublishing = shown;
     this.#publish.hidden = urls.length === 0;
+    const isSrt = urls.some((url) => url.startsWith("srt:"));
+    const suffix = isSrt && key !== null ? `?passphrase=${encodeURIComponent(key)}` : "";
     this.#publish.replaceChildren(
       make("h3", {}, t("In OBS, choose Settings → Stream → Service: Custom")),
-      ...urls.map((url) => copied(t("Server"), url, t("Copy the server"))),
-      key === null
-        ? make("p", { class: "soft" }, t("The stream key is shown only on the engine's computer."))
-        : copied(t("Stream key"), key, t("Copy the stream key")),
+      ...urls.map((url) => copied(t("Server"), `${url}${suffix}`, t("Copy the server"))),
+      ...publishingNote(isSrt, key),
     );
   }
 
@@ -118,6 +118,17 @@ export class BroadcastCard {
       },
     );
   }
+}
+
+/**
+ * @param {boolean} isSrt
+ * @param {string | null} key
+ */
+function publishingNote(isSrt, key) {
+  if (key === null)
+    return [make("p", { class: "soft" }, t("The stream key is shown only on the engine's computer."))];
+  if (isSrt) return [make("p", { class: "soft" }, t("Leave the stream key empty."))];
+  return [copied(t("Stream key"), key, t("Copy the stream key"))];
 }
 
 /**

@@ -11,6 +11,14 @@ const SOURCES = {
     "rtmp://0.0.0.0:1935/live",
     t("OBS sends to this machine. The server URL and the stream key are shown after the start."),
   ],
+  srt: [
+    t("OBS or another encoder by SRT"),
+    t("Address"),
+    "srt://0.0.0.0:9000",
+    t(
+      "With 0.0.0.0, OBS or another encoder sends to this machine; its server URL is shown after the start. With another address, this machine connects to it. Needs ffmpeg on the engine's computer.",
+    ),
+  ],
   url: [
     t("A stream or file on the web"),
     t("Web address"),
@@ -56,8 +64,8 @@ export function openStartForm(api) {
     /** @type {HTMLElement} */ (sourceField.firstElementChild).textContent = label;
     source.placeholder = example;
     source.required = label !== "";
-    if (kind.value === "rtmp" && source.value === "") source.value = example;
-    else if (kind.value !== "rtmp" && source.value === SOURCES.rtmp[2]) source.value = "";
+    const isUnchanged = ["", SOURCES.rtmp[2], SOURCES.srt[2]].includes(source.value);
+    if (isUnchanged) source.value = kind.value === "rtmp" || kind.value === "srt" ? example : "";
     hint.textContent = text;
     loop.label.hidden = kind.value !== "file";
   }
