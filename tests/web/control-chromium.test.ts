@@ -126,7 +126,9 @@ describe("the Studio and the Control room in Chromium", { timeout: 300_000 }, ()
       .getByLabel(/^Source/)
       .selectOption("srt");
     const port = await freePort();
-    await dialog().getByLabel("Address").fill(`srt://127.0.0.1:${port}?mode=listener`);
+    await dialog()
+      .getByLabel(/^Address/)
+      .fill(`srt://127.0.0.1:${port}?mode=listener`);
     await dialog().getByLabel(/^Name/).fill("srt");
     await dialog().getByRole("button", { name: "Start", exact: true }).click();
     const card = page.locator(".broadcast", { hasText: `srt://127.0.0.1:${port}` });

@@ -57,7 +57,7 @@ export function sessionRow(nameOf) {
       state.className = `state is-${status === "failed" ? "fail" : next.buffering === null ? "ok" : "warn"}`;
       detail.textContent = [
         output === "hls" ? "HLS" : "MPEG-TS",
-        next.is_converted ? t("sound converted") : "",
+        next.is_converted ? t("sound converted if needed") : "",
         behind === null
           ? t("{percent} % held", { percent: held })
           : behind < 5

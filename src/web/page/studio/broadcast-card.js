@@ -7,6 +7,7 @@ import { t } from "../parts/text.js";
 import { copyLink } from "../parts/toast.js";
 import { STATES } from "./contract.js";
 import { Preview } from "./preview.js";
+import { openRecordForm } from "./record-form.js";
 import { openShareDialog } from "./share-dialog.js";
 import { drawSwarm } from "./swarm-graph.js";
 
@@ -24,6 +25,7 @@ export class BroadcastCard {
   #graph = svg("svg", { class: "swarm", role: "img" });
   #swarm = make("details", { class: "swarm-fold" }, make("summary", {}, t("The swarm")), this.#graph);
   #share = action(t("Link, QR and embed"), () => this.#broadcast && openShareDialog(this.#broadcast));
+  #record;
   #shownPublishing = "";
   /** @type {Broadcast | undefined} */
   #broadcast;
@@ -35,6 +37,7 @@ export class BroadcastCard {
    */
   constructor(api, live) {
     this.#live = live;
+    this.#record = action(t("Record…"), () => this.#broadcast && openRecordForm(api, this.#broadcast));
     const stop = action(t("Stop"), () => this.#askToStop(api), "danger");
     stop.hidden = !api.isLocal;
     this.element = make(
@@ -47,7 +50,7 @@ export class BroadcastCard {
       this.#figures,
       this.#publish,
       this.#swarm,
-      make("div", { class: "buttons" }, this.preview.button, this.#share, stop),
+      make("div", { class: "buttons" }, this.preview.button, this.#share, this.#record, stop),
     );
   }
 
@@ -63,6 +66,7 @@ export class BroadcastCard {
     this.#source.textContent = `${source ?? t("Test pattern")}${since}`;
     this.#remark.textContent = remark;
     this.#share.hidden = link === null;
+    this.#record.hidden = infohash === null;
     this.preview.show(status === "good" ? infohash : null);
     const transfer = this.#live.get("transfers")?.find((each) => each.infohash === infohash);
     const nodes = transfer?.nodes ?? [];

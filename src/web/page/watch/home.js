@@ -46,9 +46,10 @@ export class Home {
       items({}, 0, MAX_ASKED),
     ]);
     const newest = first.total > MAX_CARDS ? await items({}, first.total - MAX_CARDS, MAX_CARDS) : first;
+    const now = Date.now() / 1000;
     const onAir = [...favourites.items, ...first.items].filter(
-      ({ programmes, id }, at, all) =>
-        programmes.length > 0 && all.findIndex((each) => each.id === id) === at,
+      ({ programmes: [programme], id }, at, all) =>
+        programme !== undefined && programme.start <= now && all.findIndex((each) => each.id === id) === at,
     );
     const card = (/** @type {ListItem} */ item) => itemCard(item, playItem);
     const shelves = [
