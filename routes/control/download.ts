@@ -25,6 +25,8 @@ const downloadResult = z.object({
   problem: z.string().nullable(),
   size: bytes.describe("Bytes of the chosen files"),
   held: bytes.describe("Verified bytes of them"),
+  download_limit: bytes.describe("Its own limits in bytes per second; 0: none"),
+  upload_limit: bytes,
 });
 
 const infohashParam = { infohash: required(text).describe("40 hexadecimal digits") };
@@ -122,7 +124,13 @@ function downloadsOf({ downloads }: RouteDependencies): Downloads {
 
 /** Converts a download to JSON. */
 export function presentDownload(download: Download): z.output<typeof downloadResult> {
-  const { infohash, name, addedAt, files, state, problem, size, heldBytes } = download;
-  const ranges = files?.map((range) => [...range]) ?? null;
-  return { infohash, name, added_at: addedAt, files: ranges, state, problem, size, held: heldBytes };
+  const { infohash, name, addedAt, files, state, problem, size, heldBytes, limits } = download;
+  return {
+    ...{ infohash, name, state, problem, size },
+    added_at: addedAt,
+    files: files?.map((range) => [...range]) ?? null,
+    held: heldBytes,
+    download_limit: limits.download,
+    upload_limit: limits.upload,
+  };
 }

@@ -3,7 +3,7 @@ import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import { after } from "../base/time.ts";
-import type { OwnLimits } from "../net/peer-limits.ts";
+import type { OwnLimits, PeerLimits } from "../net/peer-limits.ts";
 import type { AcquireOptions, TransferLease } from "../playback/contract.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type {
@@ -35,7 +35,7 @@ export interface DownloadsDependencies {
     readonly inspect: Pick<Inspector, "describe" | "keep">;
     cacheFigures(): Promise<CacheFigures>;
     readonly cache: { sizes(): ReadonlyMap<Infohash, number> | undefined };
-    readonly limits: { limitSwarm(infohash: Infohash, limits: OwnLimits): void };
+    readonly limits: Pick<PeerLimits, "limitSwarm" | "limitsOf">;
     deleteContent(infohash: Infohash): Promise<void>;
   };
   readonly log: Log;
@@ -112,7 +112,7 @@ class CachedDownloads implements Downloads {
     await engine.inspect.keep(transportFile);
     await this.#change(infohash, () => {
       const { limits, addedAt } = records.get(infohash) ?? {
-        limits: { upload: 0, download: 0 },
+        limits: engine.limits.limitsOf(infohash),
         addedAt: clock.unixSeconds(),
       };
       const state = { heldBytes: 0, isPaused: false, isComplete: false };

@@ -148,6 +148,16 @@ test("downloads: one that is complete is fetched again if the cache has lost a p
   assert.equal(await stateWith(size - 1), "downloading");
 });
 
+test("downloads: the limits that a transfer had become those of its download", async () => {
+  const { downloads } = await house();
+  const { infohash, limits } = await downloads.add(request(filmTorrent().bytes));
+  assert.deepEqual(limits, { upload: 0, download: 0 });
+  await downloads.remove(infohash, true);
+  await downloads.limit(infohash, { upload: 3, download: 4 });
+  assert.deepEqual((await downloads.add(request(filmTorrent().bytes))).limits, { upload: 3, download: 4 });
+  await downloads.close();
+});
+
 test("downloads: what does not fit in the cache is refused with the figures, and so are unknown files", async () => {
   const { downloads, engine } = await house();
   engine.cacheFigures = async () => ({

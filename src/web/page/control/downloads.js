@@ -101,13 +101,7 @@ function downloadRow(api, live) {
   const pause = button(t("Pause"), ({ infohash }) => api.call("download_pause", { infohash }));
   const resume = button(t("Continue"), ({ infohash }) => api.call("download_resume", { infohash }));
   const files = button(t("Files…"), ({ infohash }) => chooseFiles(api, { infohash }));
-  const limit = button(t("Limit…"), ({ infohash }) =>
-    askForLimits(
-      api,
-      infohash,
-      live.get("transfers")?.find((each) => each.infohash === infohash),
-    ),
-  );
+  const limit = button(t("Limit…"), (present) => askForLimits(api, present.infohash, present));
   const remove = button(t("Delete"), askToDelete, "danger");
   const element = make(
     "li",

@@ -20,7 +20,7 @@ import { t } from "./text.js";
  *   nodes: { client: string, up: number, down: number }[]
  * }} TransferFigures
  * @typedef {{ infohash: string, name: string, added_at: number, problem: string | null, size: number, held: number,
- *   state: "waiting" | "downloading" | "complete" | "paused" | "failed" }} DownloadFigures
+ *   state: "waiting" | "downloading" | "complete" | "paused" | "failed", download_limit: number, upload_limit: number }} DownloadFigures
  * @typedef {{ version: string, speed_down: number, speed_up: number,
  *   cache: { free: number, limit: number, active: number, inactive: number, memory: number } }} Status
  * @typedef {{ status: Status, sessions: SessionFigures[], transfers: TransferFigures[], broadcasts: any[], recordings: any[], downloads: DownloadFigures[],
