@@ -1,10 +1,11 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
+import { withLinkedAbort } from "../src/async/abort.ts";
 import { SluiceError } from "../src/base/errors.ts";
 import { type Infohash, parseInfohash } from "../src/base/ids.ts";
 import { playOrder } from "../src/base/play-order.ts";
 import type { AudioRequest } from "../src/remux/contract.ts";
 import type { TextSocket, TextSocketHandlers } from "../src/runtime/contract.ts";
-import { isSameOrigin, pathPrefix } from "./http/access.ts";
+import { isForeignPage, isSameOrigin, pathPrefix } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { createRoomRoutes, type Rooms, type ViewerSettings } from "./swarm.ts";
 
@@ -34,7 +35,6 @@ const CONTENT_SECURITY_POLICY = [
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self'",
-  "connect-src 'self'",
   // hls.js adds tracks for subtitles with an empty `data:` address.
   "media-src 'self' blob: data:",
   "worker-src 'self'",
@@ -45,15 +45,18 @@ const CONTENT_SECURITY_POLICY = [
 /** The path of the page for viewers among the assets. */
 const VIEWER = "/watch";
 
-/** Web sites may embed the page for viewers, which has no access to the library or the settings. A proxy that serves the page below a path, such as Home Assistant's ingress, may show it in a frame of its own origin. */
-function securityPolicy(c: Context<RouteEnv>, isViewer: boolean): string {
-  const frames = isViewer ? "*" : pathPrefix(c) === "" ? "'none'" : "'self'";
-  return `${CONTENT_SECURITY_POLICY}; frame-ancestors ${frames}`;
+/** The page for viewers does not wait longer for the trackers of its stream; it then connects to its engine only. */
+const TRACKERS_TIMEOUT_MS = 1_000;
+
+/** `trackers` are those of the page for viewers, undefined for other pages. Web sites may embed the page for viewers, which has no access to the library or the settings. A proxy that serves the page below a path, such as Home Assistant's ingress, may show it in a frame of its own origin. */
+function securityPolicy(c: Context<RouteEnv>, trackers: readonly string[] | undefined): string {
+  const frames = trackers !== undefined ? "*" : pathPrefix(c) === "" ? "'none'" : "'self'";
+  const servers = ["connect-src 'self'", ...(trackers ?? []).map((url) => new URL(url).origin)].join(" ");
+  return `${CONTENT_SECURITY_POLICY}; ${servers}; frame-ancestors ${frames}`;
 }
 
 /** Dependencies of the start page. */
-interface PageDependencies {
-  readonly engine: RouteDependencies["engine"];
+interface PageDependencies extends Pick<RouteDependencies, "engine" | "access"> {
   /** Returns the files of the page by path. Called once, at the first request. */
   readonly assets: () => Promise<Readonly<Record<string, PageAsset>>>;
   /** Computes the entity tag of a text. */
@@ -78,7 +81,17 @@ interface Signaling {
 export function createPageRoutes(dependencies: PageDependencies): Hono<RouteEnv> {
   const { engine, assets, digest, signaling } = dependencies;
   const app = new Hono<RouteEnv>();
-  addFiles(app, assets, digest);
+  /** The trackers that the page for viewers of a stream may connect to. */
+  const trackersOf = async (c: Context<RouteEnv>, infohash: Infohash): Promise<readonly string[]> => {
+    if (dependencies.viewers.viewerSharing === "off") return [];
+    const isForeign = isForeignPage(c, dependencies);
+    const { hostname } = new URL(c.req.url);
+    const limit = AbortSignal.timeout(TRACKERS_TIMEOUT_MS);
+    return withLinkedAbort(c.req.raw.signal, limit, (signal) =>
+      engine.webPeers.trackers(infohash, hostname, { signal, isForeign }),
+    ).catch(() => []); // The page shows why there is no stream.
+  };
+  addFiles(app, assets, digest, trackersOf);
   // Links of deployed engines. The page fills its form and waits for the user, because any page may link here.
   app.get("/webui/player/:id", (c) => {
     const id = /^[0-9a-f]{40}/i.exec(c.req.param("id"))?.[0];
@@ -131,6 +144,7 @@ function addFiles(
   app: Hono<RouteEnv>,
   load: PageDependencies["assets"],
   digest: PageDependencies["digest"],
+  trackersOf: (c: Context<RouteEnv>, infohash: Infohash) => Promise<readonly string[]>,
 ): void {
   let assets: ReturnType<PageDependencies["assets"]> | undefined;
   // Each file is compressed at its first request; there are as many entries as files.
@@ -142,15 +156,19 @@ function addFiles(
       assets = undefined;
       throw error;
     });
-    const isViewer = /^\/watch\/[0-9a-f]{40}$/i.test(c.req.path);
+    const viewed = parseInfohash(/^\/watch\/([0-9a-f]{40})$/i.exec(c.req.path)?.[1] ?? "");
+    const isViewer = viewed !== undefined;
     const path = isViewer ? VIEWER : c.req.path;
     const asset = Object.hasOwn(files, path) ? files[path] : undefined;
     if (asset === undefined) return next();
     if (!sent.has(asset)) sent.set(asset, prepare(asset));
-    const { etag, packed } = await sent.get(asset)!;
+    const { etag: assetTag, packed } = await sent.get(asset)!;
+    const trackers = isViewer ? await trackersOf(c, viewed) : undefined;
+    // The browser keeps the policy with the page.
+    const etag = trackers?.length ? `"${digest(asset.text + trackers.join(" "))}"` : assetTag;
     const headers = {
       "content-type": asset.type,
-      "content-security-policy": securityPolicy(c, isViewer),
+      "content-security-policy": securityPolicy(c, trackers),
       "x-content-type-options": "nosniff",
       "referrer-policy": "no-referrer",
       "cross-origin-opener-policy": "same-origin",

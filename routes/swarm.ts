@@ -61,11 +61,13 @@ export function createRoomRoutes(
   const tooMany = (c: Context<RouteEnv>) =>
     c.text("too many viewers\n", 503, { ...uncached, "retry-after": "10" });
   app.get("/swarm/:infohash/settings", async (c) => {
-    const title = await engine.webPeers.title(infohashOf(c.req.param("infohash")), {
-      signal: c.req.raw.signal,
-      isForeign: isForeignPage(c, dependencies),
-    });
-    return c.json({ title, sharing, iceServers }, 200, uncached);
+    const infohash = infohashOf(c.req.param("infohash"));
+    const options = { signal: c.req.raw.signal, isForeign: isForeignPage(c, dependencies) };
+    const [title, trackers] = await Promise.all([
+      engine.webPeers.title(infohash, options),
+      engine.webPeers.trackers(infohash, new URL(c.req.url).hostname, options),
+    ]);
+    return c.json({ title, sharing, iceServers, trackers }, 200, uncached);
   });
   app.get("/swarm/:infohash/peerjs/id", (c) => {
     if (sharing === "off") return c.text("the broadcaster has switched sharing off\n", 403, uncached);

@@ -233,6 +233,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     process: processUsage,
   });
   let statReader: string | undefined;
+  const access = accessSettings(config, hostname());
   const app = createApp({
     engine,
     library,
@@ -263,7 +264,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     version: VERSION,
     allowedHosts,
     privateUrls,
-    access: accessSettings(config, hostname()),
+    access,
     platform: platformName(process.platform),
   });
   const digest = (text: string) => toHex(runtime.sha1(encodeUtf8(text)));
@@ -271,7 +272,15 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const rooms = new SwarmRooms(runtime.randomBytes, runtime.clock);
   app.route(
     "/",
-    createPageRoutes({ engine, assets: options.webAssets, digest, signaling, rooms, viewers: config }),
+    createPageRoutes({
+      engine,
+      access,
+      assets: options.webAssets,
+      digest,
+      signaling,
+      rooms,
+      viewers: config,
+    }),
   );
   const handler: HttpHandler = (request, origin, acceptWebSocket) =>
     app.fetch(request, { origin, acceptWebSocket });

@@ -6,8 +6,8 @@ import type { PieceHeader } from "../wire/live/header.ts";
 
 /** The receiver of verified pieces, in order. */
 export interface PieceSink {
-  /** The next piece. `chunks` together are its bytes; they are shared and must not be modified. */
-  piece(header: PieceHeader, chunks: readonly Uint8Array[]): void;
+  /** The next piece. `chunks` together are its bytes; they and `signed`, the encoded header, are shared and must not be modified. */
+  piece(header: PieceHeader, chunks: readonly Uint8Array[], signed: Uint8Array): void;
   /** Piece `seq` is permanently missing. */
   skip(seq: number): void;
   /** The source has restarted: what follows does not continue what came before. */

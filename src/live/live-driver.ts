@@ -8,7 +8,6 @@ import type { SignedHeader, SignedStat } from "../protocol/live/messages.ts";
 import type { SwarmFigures, TrackerFigures } from "../protocol/swarm/contract.ts";
 import { NO_FIGURES } from "../protocol/swarm/figures.ts";
 import type { TcpHandlers, TcpSocket } from "../runtime/contract.ts";
-import type { PieceHeader } from "../wire/live/header.ts";
 import type { PieceSink } from "./contract.ts";
 import { LiveAddresses } from "./live-addresses.ts";
 import { LiveAnnounces } from "./live-announces.ts";
@@ -231,7 +230,7 @@ export class LiveDriver {
         this.#announces?.requestPeers(runtime.clock.now());
         break;
       case "piece":
-        if (role !== "source") this.#pieces.piece(output.header.value, output.chunks);
+        if (role !== "source") this.#pieces.piece(output.header, output.chunks);
         break;
       case "skip":
         if (role !== "source") this.#pieces.skip(output.seq);
@@ -346,8 +345,8 @@ export class OrderedPieces {
     this.#sink = sink;
   }
 
-  piece(header: PieceHeader, chunks: readonly Uint8Array[]): void {
-    const { epoch, seq } = header;
+  piece({ value, bytes }: SignedHeader, chunks: readonly Uint8Array[]): void {
+    const { epoch, seq } = value;
     const isFirst = epoch !== this.#epoch;
     if (isFirst && this.#epoch !== undefined) this.#sink.restarted();
     this.#epoch = epoch;
@@ -355,7 +354,7 @@ export class OrderedPieces {
     // One connect for all of them: after a long outage there may be thousands.
     if (!isFirst && seq > this.#nextSeq) this.#sink.skip(seq - 1);
     this.#nextSeq = seq + 1;
-    this.#sink.piece(header, chunks);
+    this.#sink.piece(value, chunks, bytes);
   }
 
   /** Reports a missing piece. Before the first piece, none can be missing. */

@@ -8,7 +8,7 @@ import type { Random } from "../base/random.ts";
 import type { Ed25519Verify } from "../base/signature.ts";
 import type { Instant } from "../base/time.ts";
 import type { SwarmAnnouncer } from "../net/pending-announces.ts";
-import type { LiveFigures, LiveInput, LiveOutput, LiveSetup } from "../protocol/live/contract.ts";
+import type { LiveFigures, LiveInput, LiveOutput, LiveSetup, WholePiece } from "../protocol/live/contract.ts";
 import type { LateMedia } from "../protocol/live/fetched.ts";
 import { RoleProofs } from "../protocol/live/role-proofs.ts";
 import type { SwarmLimits } from "../protocol/swarm/contract.ts";
@@ -89,6 +89,7 @@ export function liveSetup(options: LiveDriverOptions, addresses: LiveAddresses):
       return bytes.length === end - start && isChunkOf(value, stripe, bytes, sha256);
     },
     isRelay: (address) => addresses.isRelay(address),
+    ...(options.restored && { restored: options.restored }),
     ...(options.mayShareEpoch && { mayShareEpoch: true }),
     ...(options.isAllowed && { isAllowed: options.isAllowed }),
     ...(allowed && { isAllowed: (address) => allowed.has(addressText(address)) }),
@@ -158,6 +159,8 @@ export interface LiveDriverOptions {
   readonly only?: readonly PeerAddress[];
   /** The relays that the source lists, if the list is authentic: other peers must prove that they are relays. */
   readonly relays?: readonly PeerAddress[];
+  /** Verified pieces, oldest first, that a viewer received before it was restarted. */
+  readonly restored?: readonly WholePiece[];
   /** For a source: another one may have started at the same moment, with the same key and epoch. */
   readonly mayShareEpoch?: boolean;
   readonly connections: ConnectionCount;

@@ -11,8 +11,8 @@ function bench() {
     skip: (seq) => void calls.push(`skip ${seq}`),
     restarted: () => void calls.push("restarted"),
   });
-  const { value } = new PieceMaker(someStream()).make(new Uint8Array(188)).header;
-  const piece = (seq: number, epoch = 1) => ordered.piece({ ...value, seq, epoch }, []);
+  const { value, bytes } = new PieceMaker(someStream()).make(new Uint8Array(188)).header;
+  const piece = (seq: number, epoch = 1) => ordered.piece({ value: { ...value, seq, epoch }, bytes }, []);
   return { calls, piece, skip: (seq: number) => ordered.skip(seq) };
 }
 

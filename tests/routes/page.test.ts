@@ -14,6 +14,9 @@ const TRACKS = ["video und", "audio ger", "audio eng", "audio ger", "subtitle fr
   const [kind, language] = track.split(" ");
   return { kind, language };
 });
+/** A stream whose pages may connect to these trackers. */
+const TRACKED = "cd".repeat(20);
+const TRACKERS = ["wss://tracker.example/announce", "ws://127.0.0.1:6878/announce?a=1"];
 let released = 0;
 let builds = 0;
 const assets = await buildWebAssets();
@@ -29,6 +32,7 @@ const app = createPageRoutes({
         transfer: { name: "a", files: FILES, media: async () => ({ tracks: TRACKS }) },
         release: () => released++,
       }) as unknown as TransferLease,
+    webPeers: { trackers: async (infohash: string) => (infohash === TRACKED ? TRACKERS : []) },
   } as never,
   signaling: { assignCode: () => "12345678", join: () => ({ received() {}, closed() {} }) },
   rooms: { assignId: () => "1", list: () => [], join: () => ({ received() {}, closed() {} }) },
@@ -59,6 +63,15 @@ test("page: other sites may embed the page for viewers, and no other", async () 
   assert.doesNotMatch(viewer, /unsafe|http:/);
   assert.match(await policyOf("/"), /frame-ancestors 'none'$/);
   assert.equal((await app.request("/watch/nothing", {}, {})).status, 404);
+});
+
+test("page: the page for viewers may connect to the trackers of its stream, and to no other server", async () => {
+  const response = await ask(`/watch/${TRACKED}`);
+  const policy = response.headers.get("content-security-policy") ?? "";
+  assert.match(policy, /; connect-src 'self' wss:\/\/tracker\.example ws:\/\/127\.0\.0\.1:6878; /);
+  const other = await ask(`/watch/${"ab".repeat(20)}`);
+  assert.match(other.headers.get("content-security-policy") ?? "", /; connect-src 'self'; /);
+  assert.notEqual(response.headers.get("etag"), other.headers.get("etag"));
 });
 
 test("page: answers 304 for its entity tag", async () => {

@@ -5,6 +5,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from "playwrig
 import { loadWebAssets } from "../../src/web/assets.ts";
 import type { ViewerFigures } from "../../src/web/page/viewer/messages.ts";
 import { staticViewer } from "../../src/web/static-viewer.ts";
+import { startEngine, startSession } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { inRealTime } from "../parts/real-time.ts";
@@ -106,6 +107,25 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
   );
 
   test(
+    "a page that neither the engine nor another page admits plays the HLS stream of the engine",
+    SLOW,
+    inRealTime(async () => {
+      await closeAll();
+      const page = await open(undefined, "about:blank");
+      // The engine closes the connection at once, as it does if it has too many of the network.
+      const refused = "globalThis.WebSocket = class extends WebSocket { onopen = () => this.close(); };";
+      await page.route("**/viewer/worker.js", async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, body: `${refused}\n${await response.text()}` });
+      });
+      await page.goto(`${source.url}/watch/${source.infohash}`);
+      await page.uncheck("#sharing");
+      await plays(page, 2);
+      assert.equal((await factsOf(page)).isFallback, true);
+    }),
+  );
+
+  test(
     "the viewer ends the exchange with the switch, and it stays off in this browser",
     SLOW,
     inRealTime(async () => {
@@ -120,6 +140,28 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
       await page.reload();
       await plays(page, 1);
       assert.equal(await page.isChecked("#sharing"), false);
+    }),
+  );
+
+  test(
+    "a page that is reloaded starts with what it has stored, goes back to it, and continues",
+    SLOW,
+    inRealTime(async () => {
+      await closeAll();
+      const page = await open();
+      await plays(page, 8);
+      await page.reload();
+      await plays(page, 1);
+      await until(page, ({ figures }) => figures!.restoredPieces > 20);
+      await plays(page, 4);
+      assert.equal((await factsOf(page)).isFallback, false);
+      // From before the reload.
+      await page.evaluate(() => {
+        const video = document.querySelector("video")!;
+        video.currentTime = video.seekable.start(0) + 0.5;
+      });
+      await plays(page, 3);
+      assert.equal((await figuresOf(page)).skippedPieces, 0);
     }),
   );
 
@@ -245,6 +287,42 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
       assert.equal((await factsOf(page)).isFallback, false);
       await page.context().close();
       site.close();
+    }),
+  );
+
+  test(
+    "pages of two engines exchange chunks if a tracker introduces them",
+    SLOW,
+    inRealTime(async () => {
+      await closeAll();
+      const viewer = await startEngine({
+        env: { SLUICE_TRACKER_SERVER: "open", SLUICE_VIEWER_SHARING: "on" },
+      });
+      const tracker = `${viewer.url.replace("http", "ws")}/announce`;
+      const tracked = await startBroadcast("test-pattern", {
+        flags: ["--viewer-sharing", "on", "--tracker", tracker],
+      });
+      try {
+        await startSession(viewer, "getstream", { magnet: tracked.magnet });
+        const pages = [
+          await open(undefined, `${tracked.url}/watch/${tracked.infohash}`),
+          await open(undefined, `${viewer.url}/watch/${tracked.infohash}`),
+        ];
+        for (const page of pages) await plays(page, 2);
+        for (const page of pages) await until(page, ({ figures }) => figures!.pages === 1);
+        await Promise.any(pages.map((page) => until(page, ({ figures }) => figures!.fromPages > 60_000)));
+        for (const page of pages) assert.equal((await factsOf(page)).isFallback, false);
+        // The last test expects one engine.
+        const urls = [tracked.url, viewer.url];
+        requests.splice(
+          0,
+          requests.length,
+          ...requests.filter((url) => !urls.some((own) => url.startsWith(own))),
+        );
+      } finally {
+        await closeAll();
+        await Promise.all([tracked.stop(), viewer.stop()]);
+      }
     }),
   );
 

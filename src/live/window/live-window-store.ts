@@ -12,12 +12,13 @@ export interface LiveWindowStoreOptions {
   readonly free: Promise<void>;
   readonly limitMs: number;
   readonly limitBytes: () => number;
+  /** Limit of memory; without a disk, as much as {@link MEMORY_MS} of the stream takes, if that is more (default: 16 MiB). */
+  readonly memoryBytes?: number;
   readonly log: Log;
 }
 
 /** Segments that are on disk stay in memory for this long, for players at the live edge. */
 const MEMORY_MS = 12_000;
-/** Memory limit; without a disk, as much as {@link MEMORY_MS} of the stream takes, if that is more. */
 const MEMORY_BYTES = 16 * 1024 * 1024;
 /** Hard memory limit: if the disk is slower, the oldest segment that waits to be written is dropped. */
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
@@ -204,7 +205,7 @@ export class LiveWindowStore {
   }
 
   #trim(): void {
-    const { limitMs } = this.#options;
+    const { limitMs, memoryBytes = MEMORY_BYTES } = this.#options;
     const edgeMs = this.#segments.at(-1)?.endMs ?? 0;
     for (let first = this.#segments[0]; first?.isClosed; first = this.#segments[0]) {
       if (edgeMs - first.endMs <= limitMs && this.#segments.length <= MAX_SEGMENTS) break;
@@ -212,7 +213,7 @@ export class LiveWindowStore {
     }
     for (const segment of this.#inMemory) {
       const isOld = edgeMs - segment.endMs > MEMORY_MS;
-      const isMuch = this.#memoryBytes > MEMORY_BYTES;
+      const isMuch = this.#memoryBytes > memoryBytes;
       if (!segment.isClosed || !(isOld || isMuch)) break;
       const isTooMuch = this.#memoryBytes > MAX_MEMORY_BYTES;
       if (segment.storage === "saved") this.#release(segment);

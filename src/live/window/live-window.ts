@@ -32,6 +32,8 @@ export interface LiveWindowOptions {
   readonly limitMs: number;
   /** Returns the disk bytes it may use now, its share of the limit of all streams; 0 for none. */
   readonly limitBytes: () => number;
+  /** Limit of the memory (default: 16 MiB). */
+  readonly memoryBytes?: number;
   readonly segmentMs: number;
   readonly pieceMs: number;
   readonly log: Log;

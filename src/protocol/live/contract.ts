@@ -44,6 +44,8 @@ export interface LiveSetup {
   readonly isRelay?: (address: PeerAddress) => boolean;
   /** For a source: another source may have started at the same moment, with the same key and epoch. */
   readonly mayShareEpoch?: boolean;
+  /** Verified pieces, oldest first, that were received before this peer was restarted. A viewer continues after them if it can. */
+  readonly restored?: readonly WholePiece[];
   /** Returns whether a private source may communicate with this address. If absent, all addresses are
    * allowed. */
   readonly isAllowed?: (address: PeerAddress) => boolean;
@@ -81,7 +83,7 @@ export type LiveInput =
       readonly bytesPerSecond: number;
     }
   /** The local source has made a piece. */
-  | { readonly kind: "produced"; readonly header: SignedHeader; readonly chunks: readonly Uint8Array[] }
+  | ({ readonly kind: "produced" } & WholePiece)
   /** Chunks were fetched from the web. */
   | { readonly kind: "fetched"; readonly found: FetchedChunks }
   /** The local source publishes a STAT. */
@@ -162,6 +164,12 @@ export interface LiveFigures {
   /** When the last message of any peer that has been connected for at least 1 s arrived; undefined if there
    * is no such peer. */
   readonly heardAt?: Instant | undefined;
+}
+
+/** A piece with all of its chunks, by stripe. */
+export interface WholePiece {
+  readonly header: SignedHeader;
+  readonly chunks: readonly Uint8Array[];
 }
 
 /** Chunks of one piece that were fetched from the web. */

@@ -1,3 +1,4 @@
+import { equalBytes } from "../../base/bytes.ts";
 import { comparePieces, isTimely } from "../../wire/live/trust.ts";
 import type { Headers } from "./headers.ts";
 import { BACKFILL_MS, HELLO_GATHER_MS, HELLO_GATHER_PEERS } from "./limits.ts";
@@ -133,7 +134,23 @@ export class Joining {
     this.#state.epoch = best.value.epoch;
     this.#headers.add(best, undefined);
     const head = Math.max(window.head, best.value.seq);
+    this.#restore();
     this.#state.startSeq = Math.max(0, head + 1 - this.#state.piecesIn(BACKFILL_MS));
+  }
+
+  /** Adds the pieces from before a restart that are recent enough, so that they are not requested, and other peers can have them. */
+  #restore(): void {
+    const { window, epoch, now, setup } = this.#state;
+    this.#state.resumeSeq = -1;
+    for (const { header, chunks } of setup.restored ?? []) {
+      const { seq } = header.value;
+      if (header.value.epoch !== epoch || seq > window.head || window.isTooOld(seq)) continue;
+      this.#headers.add(header, undefined);
+      const piece = window.piece(seq);
+      if (!piece || !equalBytes(piece.header.bytes, header.bytes)) continue;
+      for (const [stripe, bytes] of chunks.entries()) window.addChunk(piece, stripe, bytes, now);
+      this.#state.resumeSeq = seq + 1;
+    }
   }
 }
 

@@ -81,6 +81,12 @@ export class Playout {
   #chooseStart(): void {
     const { window, startSeq, now } = this.#state;
     if (startSeq < 0 || window.head < 0) return;
+    const { resumeSeq } = this.#state;
+    this.#state.resumeSeq = -1;
+    if (resumeSeq >= this.earliestSeq) {
+      this.#startAt(resumeSeq);
+      return;
+    }
     const newest = window.head - this.#state.piecesIn(START_BEHIND_MS);
     const oldest = Math.max(this.earliestSeq, window.oldest);
     let isKnown = true;

@@ -36,6 +36,8 @@ export class LiveState {
   firstSeq = -1;
   /** The first piece that this engine subscribed to; −1 until it subscribes. */
   startSeq = -1;
+  /** The piece after those that were restored; −1 if there are none, or playback has continued there. */
+  resumeSeq = -1;
   /** True if a piece has been played since the start was chosen. */
   hasPlayed = false;
   /** When the newest header arrived. */

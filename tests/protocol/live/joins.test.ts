@@ -102,3 +102,27 @@ test("LiveSwarm joins if its only neighbours had no head when they sent HELLO", 
     assert.deepEqual(node.skipped, []);
   }
 });
+
+for (const [awayMs, continues] of [
+  [1_500, true],
+  [10_000, false],
+] as const) {
+  test(`LiveSwarm ${continues ? "continues after" : "does not go back to"} pieces from before a restart of ${awayMs} ms`, () => {
+    const lab = new Lab(1);
+    const source = lab.add({ role: "source" });
+    const restored = Array.from({ length: 40 }, () => {
+      const piece = lab.piece();
+      source.handle({ kind: "produced", ...piece });
+      lab.pass(PIECE_MS);
+      return piece;
+    });
+    lab.produce(source, awayMs);
+    const viewer = lab.add({ setup: { restored } });
+    viewer.handle({ kind: "found", addresses: [source.address] });
+    lab.produce(source, 2_000);
+    const nextSeq = restored.at(-1)!.header.value.seq + 1;
+    assert.equal(viewer.played[0]!.seq === nextSeq, continues);
+    assert.ok(viewer.played[0]!.seq >= nextSeq);
+    assert.deepEqual(viewer.skipped, []);
+  });
+}

@@ -14,8 +14,10 @@ export type ToWorker =
   /** Requests a resource of the HLS presentation. */
   | { readonly kind: "load"; readonly id: number; readonly path: string }
   | { readonly kind: "abort"; readonly id: number }
-  /** Another page has connected. */
-  | { readonly kind: "accepted"; readonly channel: number; readonly from: string }
+  /** Another page has connected; `from` is undefined if a tracker introduced it. */
+  | { readonly kind: "accepted"; readonly channel: number; readonly from: string | undefined }
+  /** A tracker has introduced another page, to which this one connected. */
+  | { readonly kind: "introduced"; readonly channel: number }
   | { readonly kind: "opened"; readonly channel: number }
   | { readonly kind: "received"; readonly channel: number; readonly bytes: ArrayBuffer }
   /** The total number of bytes that have left the buffer of the channel. */
@@ -47,6 +49,8 @@ export interface ViewerFigures {
   /** Peers that were banned for invalid data. */
   readonly banned: number;
   readonly skippedPieces: number;
+  /** Pieces that an earlier page of this browser had stored. */
+  readonly restoredPieces: number;
   /** The age of the newest piece in the window, in ms of the source's clock. */
   readonly delayMs: number | undefined;
   readonly hasEnded: boolean;

@@ -1,4 +1,5 @@
 import type { PeerAddress } from "../../../base/address.ts";
+import { toHex } from "../../../base/bytes.ts";
 import type { TcpHandlers, TcpSocket } from "../../../runtime/contract.ts";
 import { ENGINE_OF_PAGE, pageAddress, pageIdOf } from "../../../wire/live/page-address.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
@@ -7,6 +8,8 @@ import { PageSocket } from "./page-socket.ts";
 /** Interval at which the buffer of the WebSocket is read while it is not empty: there is no event for that. */
 const DRAIN_CHECK_MS = 10;
 const MAX_CHANNELS = 64;
+/** An introduced page that is not needed is disconnected after this time. */
+const INTRODUCED_MS = 10_000;
 
 /** What the network of the page depends on. */
 interface PageNetDependencies {
@@ -15,6 +18,8 @@ interface PageNetDependencies {
   post(message: FromWorker, transfer?: Transferable[]): void;
   /** Handles a connection of another page. */
   accept(socket: TcpSocket): TcpHandlers;
+  /** A connection to this address is open, and waits for `connect`. */
+  introduced(address: PeerAddress): void;
 }
 
 /** The connections of this page to its engine and to other pages, as the live driver opens and accepts them. */
@@ -22,6 +27,8 @@ export class PageNet {
   readonly #dependencies: PageNetDependencies;
   readonly #channels = new Map<number, PageSocket>();
   #nextChannel = 0;
+  /** Open connections to pages that a tracker introduced, by their made-up addresses; undefined once they are in use. */
+  readonly #introduced = new Map<string, PageSocket | undefined>();
   /** Received and sent bytes by the kind of peer. */
   readonly traffic = { fromEngine: 0, fromPages: 0, toPages: 0 };
   #engine: PageSocket | undefined;
@@ -34,9 +41,21 @@ export class PageNet {
     return this.#engine !== undefined;
   }
 
+  /** Returns whether another page can connect to this one as it did now: not if a tracker introduced the two. */
+  isInRoom(address: PeerAddress): boolean {
+    return pageIdOf(address) !== undefined && !this.#introduced.has(address.host);
+  }
+
   /** Connects to the engine or to another page; there is no way to other addresses. */
   readonly connect = (address: PeerAddress, handlers: TcpHandlers): TcpSocket => {
     if (address.host === ENGINE_OF_PAGE.host) return this.#connectEngine(address, handlers);
+    const introduced = this.#introduced.get(address.host);
+    if (introduced) {
+      this.#introduced.set(address.host, undefined);
+      introduced.handle(handlers);
+      queueMicrotask(() => introduced.opened());
+      return introduced;
+    }
     const to = pageIdOf(address);
     this.#nextChannel += 2;
     const channel = this.#nextChannel;
@@ -50,14 +69,20 @@ export class PageNet {
   /** Handles a message about a channel. */
   received(message: Extract<ToWorker, { readonly channel: number }>): void {
     const { kind, channel } = message;
-    if (kind === "accepted") {
-      const address = pageAddress(message.from);
+    if (kind === "accepted" || kind === "introduced") {
+      const { post, accept } = this.#dependencies;
+      const from = kind === "accepted" ? message.from : undefined;
+      const address = pageAddress(from ?? toHex(crypto.getRandomValues(new Uint8Array(8))));
       if (address === undefined || this.#channels.size >= MAX_CHANNELS) {
-        this.#dependencies.post({ kind: "close", channel });
+        post({ kind: "close", channel });
         return;
       }
       const socket = this.#channel(channel, address);
-      socket.handle(this.#dependencies.accept(socket));
+      if (kind === "introduced") this.#offer(socket);
+      else {
+        if (from === undefined) this.#introduced.set(address.host, undefined);
+        socket.handle(accept(socket));
+      }
       return;
     }
     const socket = this.#channels.get(channel);
@@ -68,9 +93,23 @@ export class PageNet {
       this.traffic.fromPages += message.bytes.byteLength;
       socket.received(new Uint8Array(message.bytes));
     } else {
-      this.#channels.delete(channel);
+      this.#forget(channel);
       socket.closed(message.reason);
     }
+  }
+
+  /** Offers an open connection to the swarm. */
+  #offer(socket: PageSocket): void {
+    const { host } = socket.remote;
+    this.#introduced.set(host, socket);
+    setTimeout(() => this.#introduced.get(host)?.close(), INTRODUCED_MS);
+    this.#dependencies.introduced(socket.remote);
+  }
+
+  #forget(channel: number): void {
+    const socket = this.#channels.get(channel);
+    if (socket) this.#introduced.delete(socket.remote.host);
+    this.#channels.delete(channel);
   }
 
   #channel(channel: number, address: PeerAddress): PageSocket {
@@ -82,7 +121,7 @@ export class PageNet {
         post({ kind: "send", channel, bytes: own.buffer }, [own.buffer]);
       },
       close: () => {
-        this.#channels.delete(channel);
+        this.#forget(channel);
         post({ kind: "close", channel });
       },
     });

@@ -19,13 +19,21 @@ interface RoomDependencies {
   lost(): void;
 }
 
+/** A connection to another page: of PeerJS, or one that a tracker introduced. */
+interface Link {
+  /** Undefined before it opens; PeerJS removes it when it closes. */
+  readonly dataChannel: RTCDataChannel | undefined;
+  send(bytes: ArrayBuffer): void;
+  close(): void;
+}
+
 type ChannelCommand = Extract<FromWorker, { readonly channel: number }>;
 
 /** The data channels of this page to other pages of the stream, which the engine introduces by PeerJS. The worker uses them. */
 export class Room {
   readonly #dependencies: RoomDependencies;
   readonly #peer: Peer;
-  readonly #channels = new Map<number, DataConnection>();
+  readonly #channels = new Map<number, Link>();
   #nextAccepted = 1;
   #isLeft = false;
 
@@ -57,7 +65,7 @@ export class Room {
       if (opened) this.#watch(channel, opened, () => this.#dependencies.post({ kind: "opened", channel }));
       else this.#dependencies.post({ kind: "closed", channel, reason: "no connection" });
     } else if (command.kind === "close") this.#end(channel, "closed by us");
-    else if (connection?.open) {
+    else if (connection?.dataChannel?.readyState === "open") {
       connection.send(command.bytes);
       this.#sent(channel, connection, command.bytes.byteLength);
     }
@@ -68,6 +76,28 @@ export class Room {
     this.#isLeft = true;
     for (const channel of [...this.#channels.keys()]) this.#end(channel, "left the room");
     this.#peer.destroy();
+  }
+
+  /** Takes over the open channel of a connection that a tracker introduced; `isOurs`: this page made the offer. */
+  adopt(connection: RTCPeerConnection, dataChannel: RTCDataChannel, isOurs: boolean): void {
+    if (this.#channels.size >= MAX_CONNECTIONS || this.#isLeft) {
+      connection.close();
+      return;
+    }
+    const channel = this.#nextAccepted;
+    this.#nextAccepted += 2;
+    const link: Link = {
+      dataChannel,
+      send: (bytes) => dataChannel.send(bytes),
+      close: () => connection.close(),
+    };
+    this.#channels.set(channel, link);
+    dataChannel.addEventListener("message", ({ data }) => this.#received(channel, link, data));
+    dataChannel.addEventListener("close", () => this.#end(channel, "closed by the page"));
+    this.#opened(channel, link, dataChannel);
+    this.#dependencies.post(
+      isOurs ? { kind: "introduced", channel } : { kind: "accepted", channel, from: undefined },
+    );
   }
 
   #accept(connection: DataConnection): void {
@@ -82,29 +112,35 @@ export class Room {
   }
 
   #watch(channel: number, connection: DataConnection, opened: () => void): void {
-    const { post } = this.#dependencies;
-    this.#channels.set(channel, connection);
+    const link = connection as Link;
+    this.#channels.set(channel, link);
     const timeout = setTimeout(() => this.#end(channel, "no connection in time"), CONNECT_TIMEOUT_MS);
     connection.on("open", () => {
       clearTimeout(timeout);
-      connection.dataChannel.bufferedAmountLowThreshold = 0;
-      connection.dataChannel.addEventListener("bufferedamountlow", () => this.#sent(channel, connection, 0));
-      if (this.#channels.get(channel) === connection) opened();
+      this.#opened(channel, link, connection.dataChannel);
+      if (this.#channels.get(channel) === link) opened();
     });
-    connection.on("data", (data) => {
-      if (this.#channels.get(channel) !== connection) return;
-      if (!(data instanceof ArrayBuffer) || data.byteLength > MAX_MESSAGE_BYTES)
-        this.#end(channel, "an invalid message");
-      else post({ kind: "received", channel, bytes: data }, [data]);
-    });
+    connection.on("data", (data) => this.#received(channel, link, data));
     connection.on("close", () => this.#end(channel, "closed by the page"));
     connection.on("error", () => this.#end(channel, "failed"));
+  }
+
+  #opened(channel: number, link: Link, dataChannel: RTCDataChannel): void {
+    dataChannel.bufferedAmountLowThreshold = 0;
+    dataChannel.addEventListener("bufferedamountlow", () => this.#sent(channel, link, 0));
+  }
+
+  #received(channel: number, link: Link, data: unknown): void {
+    if (this.#channels.get(channel) !== link) return;
+    if (!(data instanceof ArrayBuffer) || data.byteLength > MAX_MESSAGE_BYTES)
+      this.#end(channel, "an invalid message");
+    else this.#dependencies.post({ kind: "received", channel, bytes: data }, [data]);
   }
 
   readonly #written = new Map<number, number>();
 
   /** Tells the worker how much has left the buffer of a channel. */
-  #sent(channel: number, connection: DataConnection, bytes: number): void {
+  #sent(channel: number, connection: Link, bytes: number): void {
     // An event of a channel that was closed meanwhile: PeerJS has removed its data channel.
     if (this.#channels.get(channel) !== connection || !connection.dataChannel) return;
     const total = (this.#written.get(channel) ?? 0) + bytes;

@@ -1,3 +1,4 @@
+import { Introductions } from "./introductions.ts";
 import type { FromWorker, ToWorker } from "./messages.ts";
 import { openRoom, type Room } from "./room.ts";
 
@@ -6,6 +7,11 @@ interface SharingOptions {
   /** The broadcaster's choice: `on` and `ask` show the switch, on or off at first; `off` shows none. */
   readonly sharing: "ask" | "on" | "off";
   readonly iceServers: readonly string[];
+  readonly infohash: string;
+  /** WebSocket trackers that introduce pages of other engines. */
+  readonly trackers: readonly string[];
+  /** The number of connected pages. */
+  readonly pages: () => number;
   /** The URL of the swarm at the engine. */
   readonly url: string;
   post(message: ToWorker, transfer?: Transferable[]): void;
@@ -33,6 +39,7 @@ export class Sharing {
   readonly #box = document.getElementById("sharing") as HTMLInputElement;
   readonly #always = document.getElementById("sharing-always") as HTMLInputElement;
   #room: Room | undefined;
+  #introductions: Introductions | undefined;
   #uploads = false;
   #isOpening = false;
 
@@ -71,13 +78,12 @@ export class Sharing {
 
   /** Joins or leaves the other pages. */
   async #update(): Promise<void> {
-    const { post, url, iceServers } = this.#options;
+    const { post, url } = this.#options;
+    const iceServers = this.#options.iceServers.map(iceServerOf);
     const mayUpload = () => this.#always.checked || (!isMetered() && document.visibilityState === "visible");
     if (!this.#box.checked) {
       if (this.#room === undefined) return;
-      this.#room.leave();
-      this.#room = undefined;
-      post({ kind: "share", id: undefined, uploads: false });
+      this.#leave();
       return;
     }
     if (this.#room !== undefined && this.#uploads !== mayUpload()) {
@@ -88,20 +94,19 @@ export class Sharing {
     this.#isOpening = true;
     try {
       const lost = () => {
-        this.#room?.leave();
-        this.#room = undefined;
-        post({ kind: "share", id: undefined, uploads: false });
+        this.#leave();
         setTimeout(() => void this.#update(), REJOIN_MS);
       };
-      const room = await openRoom({
-        url,
-        iceServers: iceServers.map(iceServerOf),
-        post,
-        lost,
-      });
+      const room = await openRoom({ url, iceServers, post, lost });
       this.#room = room;
       this.#uploads = mayUpload();
       post({ kind: "share", id: room.id, uploads: this.#uploads });
+      this.#introductions = new Introductions({
+        ...this.#options,
+        iceServers,
+        adopt: (connection, channel, isOurs) => room.adopt(connection, channel, isOurs),
+      });
+      this.#introductions.start();
     } catch {
       // The engine introduces no pages now, or the browser has no WebRTC: the engine sends everything.
       setTimeout(() => void this.#update(), REJOIN_MS);
@@ -110,6 +115,13 @@ export class Sharing {
     }
     // The choice may have changed meanwhile.
     if (!this.#box.checked) void this.#update();
+  }
+
+  #leave(): void {
+    this.#introductions?.stop();
+    this.#room?.leave();
+    this.#room = undefined;
+    this.#options.post({ kind: "share", id: undefined, uploads: false });
   }
 }
 

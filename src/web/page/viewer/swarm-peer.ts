@@ -1,30 +1,31 @@
 import { withLinkedAbort } from "../../../async/abort.ts";
 import type { PeerAddress } from "../../../base/address.ts";
+import { toHex } from "../../../base/bytes.ts";
 import { SluiceError } from "../../../base/errors.ts";
 import type { Log } from "../../../base/log.ts";
 import { URGENCY } from "../../../base/rate-limit.ts";
-import { instant, type UnixSeconds } from "../../../base/time.ts";
 import { LiveDriver } from "../../../live/live-driver.ts";
 import { LiveSource } from "../../../live/window/live-source.ts";
 import { LiveWindow } from "../../../live/window/live-window.ts";
 import { PeerLimits } from "../../../net/peer-limits.ts";
 import { acceptPeers } from "../../../net/peer-listener.ts";
-import type { Clock, TcpHandlers, TcpSocket } from "../../../runtime/contract.ts";
+import type { WholePiece } from "../../../protocol/live/contract.ts";
+import type { TcpHandlers, TcpSocket } from "../../../runtime/contract.ts";
 import { ConnectionCount } from "../../../transfer/connection-count.ts";
 import { SHARED_MANIFEST_URLS } from "../../../transfer/segment-source.ts";
 import { ENGINE_OF_PAGE, pageAddress, pageIdOf } from "../../../wire/live/page-address.ts";
 import type { LiveTransportFile } from "../../../wire/live/transport-file.ts";
 import { makePeerId } from "../../../wire/peer/peer-id.ts";
 import type { FromWorker, ToWorker, ViewerFigures } from "./messages.ts";
+import { CLOCK } from "./page-clock.ts";
 import { ed25519Verifier, sha256 } from "./page-crypto.ts";
 import { PageNet } from "./page-net.ts";
+import { ARCHIVE_BYTES, ARCHIVE_MS, openRecords, PieceArchive } from "./piece-archive.ts";
 
 /** Media that is later than this is skipped: a page has a short buffer, and its engine has every piece. */
 const LAG_MS = 2_500;
 /** Pieces are kept this long for other pages. */
 const KEEP_MS = 15_000;
-/** How far back the viewer can seek; in memory, at most 64 MiB. */
-const WINDOW_MS = 60_000;
 /** As for other viewers: a home connection rarely uploads more than twice the bitrate. */
 const UPLOAD_SHARE = 2;
 /** Parents for 16 stripes, and spares. */
@@ -36,14 +37,6 @@ const RARE_FIND_MS = 15_000;
 /** Response to a blocking reload (RFC 8216bis 6.2.5.2) or to a part that does not exist yet. */
 const LOAD_TIMEOUT_MS = 20_000;
 
-const CLOCK: Clock = {
-  now: () => instant(performance.now()),
-  unixSeconds: () => (Date.now() / 1000) as UnixSeconds,
-  at(at, run) {
-    const timer = setTimeout(run, Math.max(0, at - performance.now()));
-    return () => clearTimeout(timer);
-  },
-};
 const SILENT: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => SILENT };
 
 /** A page as a peer of a live swarm: the live driver of the engine on the connections of the page. */
@@ -52,13 +45,16 @@ export class SwarmPeer {
   readonly #url: string;
   readonly #net: PageNet;
   readonly #window: LiveWindow;
+  readonly #archive: PieceArchive;
+  /** The newest pieces that an earlier page stored. */
+  #restored: readonly WholePiece[] = [];
   readonly #source: LiveSource;
   readonly #accept: (socket: TcpSocket) => TcpHandlers;
   /** The present driver, its id among other pages, whether it has offered upload in its handshakes, and whether it does now. */
   #joined: { driver: LiveDriver; id: string | undefined; offers: boolean; uploads: boolean } | undefined;
   #stopFinding: () => void = () => {};
-  /** Of drivers that have stopped. */
-  #past = { banned: 0, skippedPieces: 0 };
+  /** Of drivers that have stopped, and of the archive. */
+  #past = { banned: 0, skippedPieces: 0, restoredPieces: 0 };
 
   /** `url` is that of the swarm at the engine; `post` sends to the page. */
   constructor(
@@ -71,13 +67,19 @@ export class SwarmPeer {
     const { segmentMs, pieceMs } = file.info;
     const noFiles = () => Promise.reject(new SluiceError("disk_full", "a page has no files"));
     this.#window = new LiveWindow({
-      ...{ clock: CLOCK, log: SILENT, segmentMs, pieceMs, limitMs: WINDOW_MS },
+      ...{ clock: CLOCK, log: SILENT, segmentMs, pieceMs, limitMs: ARCHIVE_MS, memoryBytes: ARCHIVE_BYTES },
       ...{
         folder: undefined,
         free: Promise.resolve(),
         files: { open: noFiles, remove: noFiles },
         limitBytes: () => 0,
       },
+    });
+    this.#archive = new PieceArchive({
+      ...{ file, sha256, records: openRecords(), next: this.#window },
+      verify: ed25519Verifier(file.info.publicKey),
+      now: Date.now,
+      pageId: toHex(randomBytes(4)),
     });
     this.#source = new LiveSource({ window: this.#window, infohash: file.infohash, clock: CLOCK });
     this.#accept = acceptPeers({
@@ -86,7 +88,19 @@ export class SwarmPeer {
         infohash === file.infohash ? this.#joined?.driver.accept(socket, first) : undefined,
     });
     const web = url.replace(/^http/, "ws");
-    this.#net = new PageNet({ url: web, post, accept: (socket) => this.#accept(socket) });
+    this.#net = new PageNet({
+      url: web,
+      post,
+      accept: (socket) => this.#accept(socket),
+      introduced: (address) => this.#joined?.driver.found([address]),
+    });
+  }
+
+  /** Plays what an earlier page has stored. Call it first. */
+  async restore(): Promise<void> {
+    const pieces = await this.#archive.restore();
+    this.#restored = pieces.slice(-Math.ceil(KEEP_MS / this.#file.info.pieceMs));
+    this.#past.restoredPieces = pieces.length;
   }
 
   /** Joins the swarm with an `id` as a peer of other pages, else with the engine alone. A page that no longer uploads stays a peer: what it
@@ -127,7 +141,7 @@ export class SwarmPeer {
       random: Math.random,
       announcer: NO_TRACKERS,
       listenPort: id === undefined ? 0 : ENGINE_OF_PAGE.port,
-      listensFor: (peer) => pageIdOf(peer) !== undefined,
+      listensFor: (peer) => this.#net.isInRoom(peer),
       isAllowed: (address) =>
         address.host === ENGINE_OF_PAGE.host || (id !== undefined && isOther(address, id)),
       uploadBytesPerSecond: offers ? this.#offeredBytesPerSecond : 0,
@@ -137,7 +151,7 @@ export class SwarmPeer {
         () => URGENCY.live,
       ),
       ...{ lagMs: LAG_MS, keepMs: KEEP_MS, connections: new ConnectionCount(MAX_CONNECTIONS) },
-      ...{ log: SILENT, sink: this.#window, forked() {} },
+      ...{ log: SILENT, sink: this.#archive, restored: this.#restored, forked() {} },
     });
     this.#joined = { driver, id, offers, uploads: offers };
     driver.start();
@@ -189,6 +203,7 @@ export class SwarmPeer {
       children: driver?.figures().children ?? 0,
       banned: this.#past.banned + (swarm?.bannedPeers ?? 0),
       skippedPieces: this.#past.skippedPieces + (driver?.figures().skippedPieces ?? 0),
+      restoredPieces: this.#past.restoredPieces,
       delayMs: edge === undefined ? undefined : Math.round(Date.now() - edge),
       hasEnded: this.#window.hasEnded,
     };

@@ -11,12 +11,16 @@ interface SwarmSettings {
   readonly title: string;
   readonly sharing: "ask" | "on" | "off";
   readonly iceServers: readonly string[];
+  readonly trackers: readonly string[];
 }
 
 /** hls.js tries again after a loss of the stream, without end: a broadcast can pause. */
 const RETRY_MS = 2_000;
 /** After this time without media, the page plays the ordinary HLS of the engine. */
 const FALLBACK_MS = 12_000;
+/** The same if neither the engine nor another page is connected, because the engine admits few peers of one public network. */
+const REFUSED_MS = 4_000;
+const FALLBACK_CHECK_MS = 500;
 
 const element = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
 const video = element<HTMLVideoElement>("video");
@@ -52,7 +56,12 @@ async function main(): Promise<void> {
   const worker = new Worker(new URL("viewer/worker.js", appUrl));
   const post = (message: ToWorker, transfer: Transferable[] = []) => worker.postMessage(message, transfer);
   const loads = new WorkerLoads(post);
-  const sharing = new Sharing({ ...settings, url: swarmUrl, post });
+  const sharing = new Sharing({
+    ...settings,
+    ...{ infohash, url: swarmUrl, post, pages: () => facts.figures?.pages ?? 0 },
+    // The page of another web site has one engine with all of its viewers, and its policy allows no other server.
+    trackers: named("engine") === undefined ? settings.trackers : [],
+  });
   worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
     if (data.kind === "loaded" || data.kind === "failed") loads.answered(data);
     else if (data.kind === "figures") showFigures(data.figures);
@@ -93,15 +102,19 @@ function play(loads: WorkerLoads): void {
   let hls = new Hls({ ...common, ...policies, loader: workerLoader(loads) });
   // The path is virtual: the loader asks the worker.
   start(hls, `${swarmUrl}/index.m3u8`);
-  const fallback = setTimeout(() => {
+  const began = performance.now();
+  const check = setInterval(() => {
+    const { isEngineConnected = false, pages = 0 } = facts.figures ?? {};
+    const patienceMs = isEngineConnected || pages > 0 ? FALLBACK_MS : REFUSED_MS;
+    if (performance.now() - began < patienceMs) return;
+    clearInterval(check);
     facts.isFallback = true;
     hls.destroy();
     hls = new Hls(common);
     start(hls, new URL(`live/${infohash}/index.m3u8`, engineUrl).href);
-  }, FALLBACK_MS);
-  const began = performance.now();
+  }, FALLBACK_CHECK_MS);
   video.addEventListener("playing", () => {
-    clearTimeout(fallback);
+    clearInterval(check);
     facts.startMs ??= performance.now();
     status.textContent = "";
   });

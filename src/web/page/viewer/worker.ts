@@ -34,7 +34,7 @@ function start({ url, infohash, file: bytes }: Extract<ToWorker, { kind: "start"
       throw new SluiceError("bad_transport_file", "the engine sent another stream");
     const started = new SwarmPeer(file, url, post);
     peer = started;
-    void joins.run(() => started.share(undefined, false));
+    void joins.run(() => started.restore().then(() => started.share(undefined, false)));
     setInterval(() => post({ kind: "figures", figures: started.figures() }), FIGURES_MS);
   } catch (error) {
     post({ kind: "problem", reason: messageOf(error) });

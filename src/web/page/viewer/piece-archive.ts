@@ -1,0 +1,228 @@
+import { createStore, delMany, getMany, keys, set } from "idb-keyval";
+import { concatBytes, equalBytes } from "../../../base/bytes.ts";
+import { DecodeError } from "../../../base/errors.ts";
+import type { Ed25519Verify, Sha256 } from "../../../base/signature.ts";
+import type { PieceSink } from "../../../live/contract.ts";
+import type { WholePiece } from "../../../protocol/live/contract.ts";
+import { cutPiece } from "../../../wire/live/chunks.ts";
+import { decodeHeader, type PieceHeader } from "../../../wire/live/header.ts";
+import type { LiveTransportFile } from "../../../wire/live/transport-file.ts";
+import { comparePieces, isChunkOf, isSignedHeader, liveHash } from "../../../wire/live/trust.ts";
+
+/** How long pieces are kept, and their limit: 2 minutes of 2 Mbit/s. */
+export const ARCHIVE_MS = 120_000;
+export const ARCHIVE_BYTES = 32 * 1024 * 1024;
+/** Pieces are written together in transactions of this length. A page that is closed loses at most one of them. */
+const BATCH_MS = 250;
+/** Old records are removed together. */
+const REMOVED_AT_ONCE = 20;
+/** A page starts without the stored pieces if the browser does not return them within this time. */
+const RESTORE_TIMEOUT_MS = 1_000;
+/** Signatures that are checked, 2 ms each. A header without a gap after it needs none, because the next one contains its hash. */
+const MAX_SIGNATURES = 50;
+
+/** A store of records that outlives the page. Each method rejects if the browser forbids it, or if its quota is exhausted. */
+export interface Records {
+  keys(): Promise<readonly unknown[]>;
+  /** Resolves with the values of the keys, undefined for each that is unknown. */
+  get(keys: readonly string[]): Promise<readonly unknown[]>;
+  set(key: string, value: unknown): Promise<void>;
+  remove(keys: readonly string[]): Promise<void>;
+}
+
+/** Opens the records in IndexedDB. */
+export function openRecords(): Records {
+  const store = createStore("sluice-live", "pieces");
+  return {
+    keys: () => keys(store),
+    get: (names) => getMany([...names], store),
+    set: (name, value) => set(name, value, store),
+    remove: (names) => delMany([...names], store),
+  };
+}
+
+interface PieceArchiveOptions {
+  readonly file: LiveTransportFile;
+  readonly verify: Ed25519Verify;
+  readonly sha256: Sha256;
+  readonly records: Records;
+  /** Receives the pieces, those that are restored first. */
+  readonly next: PieceSink;
+  /** UNIX time in ms. */
+  readonly now: () => number;
+  /** Differs in each page, so that two pages of one stream do not replace each other's records. */
+  readonly pageId: string;
+}
+
+/** A piece as it is stored. */
+interface StoredPiece {
+  readonly header: Uint8Array;
+  readonly media: Uint8Array;
+}
+
+/** A record of ours, or one that was restored. */
+interface OwnRecord {
+  readonly name: string;
+  readonly atMs: number;
+  readonly bytes: number;
+}
+
+/** Keeps the last pieces of a stream in the browser, so that a page that is reloaded starts with them, and can go back to them. */
+export class PieceArchive implements PieceSink {
+  readonly #options: PieceArchiveOptions;
+  #batch: StoredPiece[] = [];
+  #batchBytes = 0;
+  #batchFromMs = 0;
+  /** Oldest first. */
+  #own: OwnRecord[] = [];
+  #serial = 0;
+  #isFailed = false;
+  #writing = Promise.resolve();
+
+  constructor(options: PieceArchiveOptions) {
+    this.#options = options;
+  }
+
+  /** Passes on the pieces that an earlier page stored, and returns them, oldest first. Each is verified again. */
+  async restore(): Promise<readonly WholePiece[]> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<readonly never[]>((resolve) => {
+      timer = setTimeout(() => resolve([]), RESTORE_TIMEOUT_MS);
+    });
+    try {
+      const pieces = this.#verified(await Promise.race([this.#read(), late]));
+      for (const { header, chunks } of pieces) this.#options.next.piece(header.value, chunks, header.bytes);
+      return pieces;
+    } catch {
+      this.#isFailed = true; // The browser forbids it: the page works without.
+      return [];
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  piece(header: PieceHeader, chunks: readonly Uint8Array[], signed: Uint8Array): void {
+    this.#options.next.piece(header, chunks, signed);
+    if (this.#isFailed) return;
+    const nowMs = this.#options.now();
+    if (this.#batch.length === 0) this.#batchFromMs = nowMs;
+    const media = concatBytes(chunks);
+    this.#batch.push({ header: signed.slice(), media });
+    this.#batchBytes += media.length;
+    if (nowMs - this.#batchFromMs >= BATCH_MS) this.#write(nowMs);
+  }
+
+  skip(seq: number): void {
+    this.#options.next.skip(seq);
+  }
+
+  restarted(): void {
+    this.#options.next.restarted();
+  }
+
+  /** Resolves when everything so far is stored. */
+  settled(): Promise<void> {
+    return this.#writing;
+  }
+
+  #write(atMs: number): void {
+    const { file, records, pageId } = this.#options;
+    const name = `${file.infohash} ${atMs} ${pageId} ${this.#serial++}`;
+    const batch = this.#batch;
+    this.#own.push({ name, atMs, bytes: this.#batchBytes });
+    this.#batch = [];
+    this.#batchBytes = 0;
+    const old = this.#takeOld(atMs);
+    this.#writing = this.#writing.then(async () => {
+      try {
+        if (old.length > 0) await records.remove(old);
+        await records.set(name, batch);
+      } catch {
+        // The quota is exhausted: other pages of this site need the space as well.
+        this.#isFailed = true;
+        await records.remove(this.#own.map((each) => each.name)).catch(() => {});
+      }
+    });
+  }
+
+  /** Takes the records beyond the limits from the list of ours, if there are enough of them. */
+  #takeOld(nowMs: number): readonly string[] {
+    let bytes = this.#own.reduce((sum, each) => sum + each.bytes, 0);
+    let count = 0;
+    for (const each of this.#own) {
+      if (each.atMs >= nowMs - ARCHIVE_MS && bytes <= ARCHIVE_BYTES) break;
+      bytes -= each.bytes;
+      count++;
+    }
+    return count < REMOVED_AT_ONCE ? [] : this.#own.splice(0, count).map(({ name }) => name);
+  }
+
+  /** Reads the records of this stream, and removes outdated ones of all streams. */
+  async #read(): Promise<readonly StoredPiece[]> {
+    const { records, file, now } = this.#options;
+    const nowMs = now();
+    const outdated: string[] = [];
+    const recent: { readonly name: string; readonly atMs: number }[] = [];
+    for (const name of await records.keys()) {
+      if (typeof name !== "string") continue;
+      const [infohash, at] = name.split(" ");
+      const atMs = Number(at);
+      // A record of the future was made before the clock was set.
+      if (!(atMs > nowMs - ARCHIVE_MS && atMs <= nowMs)) outdated.push(name);
+      else if (infohash === file.infohash) recent.push({ name, atMs });
+    }
+    if (outdated.length > 0) await records.remove(outdated);
+    recent.sort((a, b) => a.atMs - b.atMs);
+    const values = await records.get(recent.map(({ name }) => name));
+    const stored = values.map((value) =>
+      Array.isArray(value) ? (value as unknown[]).filter(isStoredPiece) : [],
+    );
+    this.#own = recent.map((each, i) => ({
+      ...each,
+      bytes: stored[i]!.reduce((sum, { media }) => sum + media.length, 0),
+    }));
+    return stored.flat();
+  }
+
+  /** Returns the genuine pieces in order, each once. */
+  #verified(stored: readonly StoredPiece[]): readonly WholePiece[] {
+    const { file, sha256, verify } = this.#options;
+    const { info, infohash } = file;
+    const known = new Map<string, { readonly value: PieceHeader; readonly stored: StoredPiece }>();
+    for (const each of stored) {
+      const value = headerIn(each.header, file);
+      if (value) known.set(`${value.epoch} ${value.seq}`, { value, stored: each });
+    }
+    const newestFirst = [...known.values()].sort((a, b) => comparePieces(b.value, a.value));
+    const pieces: WholePiece[] = [];
+    let signatures = 0;
+    let previousHash: Uint8Array | undefined;
+    for (const { value, stored } of newestFirst) {
+      const bytes = stored.header;
+      const isNamed = previousHash !== undefined && equalBytes(liveHash(bytes, sha256), previousHash);
+      if (!isNamed && (signatures++ >= MAX_SIGNATURES || !isSignedHeader(bytes, infohash, verify))) continue;
+      previousHash = value.previousHash;
+      const chunks = cutPiece(stored.media, info.stripeCount);
+      if (
+        stored.media.length === value.pieceBytes &&
+        chunks.every((chunk, stripe) => chunk.length === 0 || isChunkOf(value, stripe, chunk, sha256))
+      )
+        pieces.push({ header: { value, bytes }, chunks });
+    }
+    return pieces.reverse();
+  }
+}
+
+function headerIn(bytes: Uint8Array, { info }: LiveTransportFile): PieceHeader | undefined {
+  try {
+    return decodeHeader(bytes, info);
+  } catch (error) {
+    if (error instanceof DecodeError) return undefined;
+    throw error;
+  }
+}
+
+function isStoredPiece(value: unknown): value is StoredPiece {
+  const { header, media } = (value ?? {}) as Partial<StoredPiece>;
+  return header instanceof Uint8Array && media instanceof Uint8Array;
+}

@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Infohash } from "../../src/base/ids.ts";
+import { WebPeers } from "../../src/engine/web-peers.ts";
+
+const INFOHASH = "ab".repeat(20) as Infohash;
+
+/** The trackers that pages of an engine at `host` use, if a broadcaster names `urls`. */
+async function trackersOf(urls: readonly string[], host: string): Promise<readonly string[]> {
+  let released = 0;
+  const live = { content: { file: { trackers: urls.map((url) => [url]) } } };
+  const lease = { transfer: { live }, release: () => released++ };
+  const peers = new WebPeers({ transfers: {} as never, acquire: async () => lease as never });
+  const trackers = await peers.trackers(INFOHASH, host);
+  assert.equal(released, 1);
+  return trackers;
+}
+
+test("WebPeers: pages contact WebSocket trackers with public names and certificates, and those of their engine's host", async () => {
+  const allowed = [
+    "wss://tracker.example.org:443/announce",
+    "wss://[2001:db8:1::1]/",
+    "ws://10.0.0.2:6878/announce",
+  ];
+  assert.deepEqual(await trackersOf(["udp://tracker.example.org:80", ...allowed], "10.0.0.2"), allowed);
+  assert.deepEqual(await trackersOf(["wss://93.184.216.34/announce"], "10.0.0.2"), [
+    "wss://93.184.216.34/announce",
+  ]);
+});
+
+test("WebPeers: a broadcaster cannot make pages contact devices of their network, or widen their policy", async () => {
+  const refused = [
+    "ws://tracker.example.org/announce",
+    "wss://192.168.1.1/",
+    "wss://[fe80::1]/",
+    "wss://[::ffff:10.0.0.1]/",
+    "wss://2130706433/",
+    "wss://router/",
+    "wss://printer.local/",
+    "wss://nas.home.arpa/",
+    "wss://localhost/",
+    "wss://a.example;x.example/",
+    "wss://*.example.org/",
+    "https://tracker.example.org/announce",
+    "wss://",
+  ];
+  for (const url of refused) assert.deepEqual(await trackersOf([url], "tv.example.org"), [], url);
+});
+
+test("WebPeers: a page uses three trackers at most", async () => {
+  const urls = Array.from({ length: 5 }, (_, i) => `wss://t${i}.example.org/`);
+  assert.deepEqual(await trackersOf(urls, "tv.example.org"), urls.slice(0, 3));
+});
