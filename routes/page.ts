@@ -1,5 +1,4 @@
 import { type Context, Hono, type MiddlewareHandler } from "hono";
-import { withLinkedAbort } from "../src/async/abort.ts";
 import { SluiceError } from "../src/base/errors.ts";
 import { type Infohash, parseInfohash } from "../src/base/ids.ts";
 import { playOrder } from "../src/base/play-order.ts";
@@ -86,10 +85,11 @@ export function createPageRoutes(dependencies: PageDependencies): Hono<RouteEnv>
     if (dependencies.viewers.viewerSharing === "off") return [];
     const isForeign = isForeignPage(c, dependencies);
     const { hostname } = new URL(c.req.url);
-    const limit = AbortSignal.timeout(TRACKERS_TIMEOUT_MS);
-    return withLinkedAbort(c.req.raw.signal, limit, (signal) =>
-      engine.webPeers.trackers(infohash, hostname, { signal, isForeign }),
-    ).catch(() => []); // The page shows why there is no stream.
+    const signal = AbortSignal.timeout(TRACKERS_TIMEOUT_MS);
+    return engine.webPeers.describe(infohash, hostname, { signal, isForeign }).then(
+      ({ trackers }) => trackers,
+      () => [], // The page shows why there is no stream.
+    );
   };
   addFiles(app, assets, digest, trackersOf);
   // Links of deployed engines. The page fills its form and waits for the user, because any page may link here.

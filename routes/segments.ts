@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { parseInfohash } from "../src/base/ids.ts";
-import { type SegmentName, VARIANT_TRACKS } from "../src/transfer/segment-source.ts";
+import { parseSegmentName, type SegmentName } from "../src/transfer/segment-source.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { answerRange } from "./range.ts";
 
@@ -30,24 +30,4 @@ export function createSegmentRoutes({ engine }: RouteDependencies): Hono<RouteEn
     return new Response(range ? segment.open(range) : null, { status, headers: { ...type, ...headers } });
   });
   return app;
-}
-
-/**
- * Parses the file name of a segment: `12.ts`, `12.m4s`, `12.mp4`, each also of a separate audio track (`12.a1.ts`),
- * `12.p3.ts` (part 3 of a live segment), `12.v1.ts` and `12.v1.p3.ts` (quality 1 of a broadcast), and `12.s3.vtt` (subtitle track 3). Returns undefined for anything else.
- */
-export function parseSegmentName(text: string): SegmentName | undefined {
-  // Some clients append an ending such as `&.mp4` to every URL.
-  const match =
-    /^(\d{1,12})\.(?:v([1-9])\.)?(?:p(\d{1,4})\.(ts)|(?:a([1-9]\d{0,2})\.)?(ts|m4s|mp4)|s(\d{1,3})\.(vtt))(?:&.*)?$/.exec(
-      text,
-    );
-  if (!match) return undefined;
-  const [, number, variant = 0, part, partKind, audioTrack, kind, subtitleTrack, subtitles] = match;
-  return {
-    number: Number(number),
-    kind: (partKind ?? kind ?? subtitles) as SegmentName["kind"],
-    track: VARIANT_TRACKS * Number(variant) + Number(audioTrack ?? subtitleTrack ?? 0),
-    ...(part !== undefined && { part: Number(part) }),
-  };
 }

@@ -3,10 +3,11 @@ import { SluiceError } from "../src/base/errors.ts";
 import { parseInfohash } from "../src/base/ids.ts";
 import { encodeUtf8 } from "../src/base/utf8.ts";
 import type { Cacheable, SharedContent } from "../src/playback/contract.ts";
+import { parseSegmentName } from "../src/transfer/segment-source.ts";
 import { isForeignPage } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { answerRange } from "./range.ts";
-import { parseSegmentName, SEGMENT_TYPES } from "./segments.ts";
+import { SEGMENT_TYPES } from "./segments.ts";
 import { MANIFEST_TYPE, renditionOf } from "./session.ts";
 import { createSignedRoutes } from "./signed.ts";
 

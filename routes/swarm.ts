@@ -63,11 +63,8 @@ export function createRoomRoutes(
   app.get("/swarm/:infohash/settings", async (c) => {
     const infohash = infohashOf(c.req.param("infohash"));
     const options = { signal: c.req.raw.signal, isForeign: isForeignPage(c, dependencies) };
-    const [title, trackers] = await Promise.all([
-      engine.webPeers.title(infohash, options),
-      engine.webPeers.trackers(infohash, new URL(c.req.url).hostname, options),
-    ]);
-    return c.json({ title, sharing, iceServers, trackers }, 200, uncached);
+    const content = await engine.webPeers.describe(infohash, new URL(c.req.url).hostname, options);
+    return c.json({ ...content, sharing, iceServers }, 200, uncached);
   });
   app.get("/swarm/:infohash/peerjs/id", (c) => {
     if (sharing === "off") return c.text("the broadcaster has switched sharing off\n", 403, uncached);

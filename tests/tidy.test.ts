@@ -62,7 +62,7 @@ const ROOMS: readonly Room[] = [
   {
     path: "src/web/page/viewer",
     layer: 7.12,
-    packages: ["hls.js", "peerjs", "@noble/ed25519", "@noble/hashes"],
+    packages: ["hls.js", "idb-keyval", "peerjs", "@noble/ed25519", "@noble/hashes"],
   },
   { path: "src/web/page/shell", layer: 7.13, packages: [] },
   { path: "src/web", layer: 7.3, packages: ["node:", "esbuild"] },

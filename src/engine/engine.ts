@@ -275,7 +275,10 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     limits: transfers.limits,
     cacheFigures,
     cache: new CacheDesk(transfers),
-    webPeers: new WebPeers({ transfers, acquire: (selector, options) => acquire(access, selector, options) }),
+    webPeers: new WebPeers({
+      ...{ transfers, segmentSeconds: settings.segmentSeconds },
+      acquire: (selector, options) => acquire(access, selector, options),
+    }),
     async stop() {
       stopping.abort();
       sessions.stopAll();

@@ -1,9 +1,12 @@
 import { addressScope, canonicalAddress } from "../base/address.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
+import { playOrder } from "../base/play-order.ts";
 import type { AcquireOptions, TransferLease } from "../playback/contract.ts";
 import type { TcpHandlers, TcpSocket } from "../runtime/contract.ts";
-import type { ContentSelector, LiveControl, Transfer, Transfers } from "../transfer/contract.ts";
+import type { ContentSelector, Transfer, Transfers } from "../transfer/contract.ts";
+import { makeTransportFile, type TransportFile } from "../wire/torrent/metainfo.ts";
+import { pieceLayersByRoot } from "../wire/torrent/piece-layers.ts";
 
 /** WebSocket trackers that a page uses. */
 const MAX_TRACKERS = 3;
@@ -24,13 +27,35 @@ function mayContact(tracker: string, host: string): boolean {
 /** Names that no public name server resolves. */
 const LOCAL_NAME = /\.(?:local|localhost|internal|lan|home|arpa)$/;
 
+/** What the page of a stream or of a film needs to know. */
+interface PageContent {
+  readonly title: string;
+  /** The file to play; undefined for a live stream. */
+  readonly fileIndex: number | undefined;
+  /** The target duration of the segments of files. */
+  readonly segmentSeconds: number;
+  /** WebSocket trackers by which its pages find those of other engines. */
+  readonly trackers: readonly string[];
+}
+
+/** Content that is open: a live stream, or else files. */
+interface OpenContent extends Pick<Transfer, "name" | "files" | "live"> {
+  readonly file: TransportFile | undefined;
+}
+
+/** Trackers of a transport file may contain the secret of a user. */
+function withoutTrackers({ infoBytes, info }: TransportFile): Uint8Array<ArrayBuffer> {
+  return makeTransportFile(infoBytes, [], info.layers && pieceLayersByRoot(info.layers, info.pieceHashes));
+}
+
 /** Dependencies of {@link WebPeers}. */
 interface WebPeersDependencies {
-  readonly transfers: Pick<Transfers, "accept">;
+  readonly segmentSeconds: number;
+  readonly transfers: Pick<Transfers, "accept" | "get">;
   readonly acquire: (selector: ContentSelector, options?: AcquireOptions) => Promise<TransferLease>;
 }
 
-/** Lets pages take part in the swarms of live streams as peers (docs/design/browser-peers.md). */
+/** Lets pages take part in swarms as peers (docs/design/browser-peers.md). */
 export class WebPeers {
   readonly #dependencies: WebPeersDependencies;
 
@@ -38,40 +63,43 @@ export class WebPeers {
     this.#dependencies = dependencies;
   }
 
-  /** Opens a live stream, and returns its transport file. Rejects with `SluiceError`; with `unsupported_content` if the content is not a
-   * live stream. */
+  /** Opens content, and returns its transport file: of files without their trackers. Rejects with `SluiceError`; with
+   * `unsupported_content` if the content has none, or is private (BEP 27). */
   transportFile(infohash: Infohash, options?: AcquireOptions): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#open(infohash, options, (_, live) => live.content.file.bytes.slice());
-  }
-
-  /** Opens a live stream, and returns its name. Rejects as {@link transportFile} does. */
-  title(infohash: Infohash, options?: AcquireOptions): Promise<string> {
-    return this.#open(infohash, options, ({ name }) => name);
+    return this.#open(infohash, options, ({ live, file }) =>
+      live ? live.content.file.bytes.slice() : withoutTrackers(file!),
+    );
   }
 
   /**
-   * Opens a live stream, and returns the WebSocket trackers by which its pages find those of other engines. `host` is the name by which
-   * pages know this engine. Rejects as {@link transportFile} does.
+   * Opens content, and returns what its page needs to know. `host` is the name by which pages know this engine. Rejects as
+   * {@link transportFile} does.
    */
-  trackers(infohash: Infohash, host: string, options?: AcquireOptions): Promise<readonly string[]> {
-    return this.#open(infohash, options, (_, { content }) =>
-      content.file.trackers
-        .flat()
+  describe(infohash: Infohash, host: string, options?: AcquireOptions): Promise<PageContent> {
+    return this.#open(infohash, options, ({ name, files, live, file }) => ({
+      title: name,
+      segmentSeconds: this.#dependencies.segmentSeconds,
+      fileIndex: live ? undefined : playOrder(files)[0]?.index,
+      trackers: [
+        ...new Set([...(live?.content.file ?? file!).trackers.flat(), ...(live?.toldTrackers ?? [])]),
+      ]
         .filter((url) => mayContact(url, host))
         .slice(0, MAX_TRACKERS),
-    );
+    }));
   }
 
   async #open<T>(
     infohash: Infohash,
     options: AcquireOptions = {},
-    read: (transfer: Transfer, live: LiveControl) => T,
+    read: (content: OpenContent) => T,
   ): Promise<T> {
-    const lease = await this.#dependencies.acquire({ kind: "infohash", infohash }, options);
+    const { acquire, transfers } = this.#dependencies;
+    const lease = await acquire({ kind: "infohash", infohash }, options);
     try {
-      const { live } = lease.transfer;
-      if (live) return read(lease.transfer, live);
-      throw new SluiceError("unsupported_content", "this content is not a live stream");
+      const { name, files, live } = lease.transfer;
+      const file = live ? undefined : transfers.get(infohash)?.transportFile();
+      if (live || (file && !file.info.isPrivate)) return read({ name, files, live, file });
+      throw new SluiceError("unsupported_content", "this content is private, or does not come from peers");
     } finally {
       lease.release();
     }

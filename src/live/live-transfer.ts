@@ -80,6 +80,7 @@ export class LiveTransfer implements PeerTransfer {
   #rival: PieceHeader | undefined;
   #minutesAhead = 0;
   #variants: readonly LiveVariant[];
+  #toldTrackers: readonly string[] = [];
   #successor: Successor | undefined;
   #stopSuccessor: () => void = () => {};
   #successorSearch: SuccessorSearch | undefined;
@@ -147,8 +148,9 @@ export class LiveTransfer implements PeerTransfer {
           infohash: successor.infohash,
         });
       },
-      stated: ({ variants = [] }) => {
+      stated: ({ variants = [], trackers }) => {
         this.#variants = variants;
+        this.#toldTrackers = trackers;
       },
       ahead: (minutes) => {
         this.#minutesAhead = minutes;
@@ -276,6 +278,7 @@ export class LiveTransfer implements PeerTransfer {
     const successor = () => this.#successor;
     const rival = () => this.#rival;
     const variants = () => this.#variants;
+    const toldTrackers = () => this.#toldTrackers;
     return {
       content: this.#content,
       produce: (header, chunks) => {
@@ -298,6 +301,9 @@ export class LiveTransfer implements PeerTransfer {
       },
       get rival() {
         return rival();
+      },
+      get toldTrackers() {
+        return toldTrackers();
       },
       get variants() {
         return variants().filter(({ infohash }) => infohash !== this.content.file.infohash);

@@ -338,16 +338,16 @@ export interface LiveControl {
   expectSuccessor(): void;
   /** Returns addresses of reachable peers, for the next start. */
   reachablePeers(): readonly PeerAddress[];
-  /** True if two versions of the stream were signed, within the last minute: two programs use the key, the key was stolen,
-   * or the source has a bug. */
+  /** True if two versions of the stream were signed within the last minute: the key is used twice, or the source has a bug. */
   readonly isForked: boolean;
-  /** Source only: the newest header that another source signed with the same key, in the same epoch or a later one. The source
-   * decides whether it is current. */
+  /** Source only: the newest header that another source signed with the same key, in this epoch or a later one. */
   readonly rival: PieceHeader | undefined;
   /** The stream that replaces this one, if its key was changed or revoked. */
   readonly successor: Successor | undefined;
   /** The qualities of the broadcast, this stream (without an infohash) among them; empty if there is only this one. */
   readonly variants: readonly LiveVariant[];
+  /** Announce URLs of the newest STAT of the source. */
+  readonly toldTrackers?: readonly string[];
   /** How far the stream is ahead of this machine's clock if it cannot be played for that reason; else 0. */
   readonly minutesAhead: number;
 }

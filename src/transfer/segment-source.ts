@@ -225,3 +225,23 @@ export function segmentNumber(ordinal: number, index: number): number {
 export function splitSegmentNumber(number: number): { ordinal: number; index: number } {
   return { ordinal: Math.floor(number / SEGMENTS_PER_SESSION), index: number % SEGMENTS_PER_SESSION };
 }
+
+/**
+ * Parses the file name of a segment: `12.ts`, `12.m4s`, `12.mp4`, each also of a separate audio track (`12.a1.ts`),
+ * `12.p3.ts` (part 3 of a live segment), `12.v1.ts` and `12.v1.p3.ts` (quality 1 of a broadcast), and `12.s3.vtt` (subtitle track 3). Returns undefined for anything else.
+ */
+export function parseSegmentName(text: string): SegmentName | undefined {
+  // Some clients append an ending such as `&.mp4` to every URL.
+  const match =
+    /^(\d{1,12})\.(?:v([1-9])\.)?(?:p(\d{1,4})\.(ts)|(?:a([1-9]\d{0,2})\.)?(ts|m4s|mp4)|s(\d{1,3})\.(vtt))(?:&.*)?$/.exec(
+      text,
+    );
+  if (!match) return undefined;
+  const [, number, variant = 0, part, partKind, audioTrack, kind, subtitleTrack, subtitles] = match;
+  return {
+    number: Number(number),
+    kind: (partKind ?? kind ?? subtitles) as SegmentName["kind"],
+    track: VARIANT_TRACKS * Number(variant) + Number(audioTrack ?? subtitleTrack ?? 0),
+    ...(part !== undefined && { part: Number(part) }),
+  };
+}

@@ -33,8 +33,10 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** The scripts that the two HTML files name, which load all others, and the service worker. */
 const MAIN = ["shell/main.js", "viewer/viewer.ts", "shell/service-worker.js"];
-/** The worker of the viewers' page: the live driver of the engine. Browsers that have WebRTC in a useful form are newer. */
-const VIEWER_WORKER = { file: "viewer/worker.ts", target: ["chrome90", "firefox90", "safari15"] };
+/** The workers of the viewers' page: the live driver and the file transfer of the engine. Browsers that have WebRTC in a useful form are
+ * newer. */
+const WORKERS = ["viewer/worker", "viewer/film-worker"];
+const WORKER_TARGET = ["chrome90", "firefox90", "safari15"];
 /** The types of files that are served as they are. */
 const PLAIN = /\.(?:svg|webmanifest)$/;
 
@@ -79,11 +81,10 @@ export async function buildWebAssets(): Promise<Record<string, WebAsset>> {
     write: false,
     logLevel: "silent",
   });
-  const { file, target } = VIEWER_WORKER;
   const { outputFiles: workerFiles } = await build({
     ...{
       absWorkingDir: folder,
-      entryPoints: [{ in: `./${file}`, out: file.replace(/\.\w+$/, "") }],
+      entryPoints: WORKERS.map((name) => ({ in: `./${name}.ts`, out: name })),
       outdir: "app",
     },
     ...{
@@ -91,7 +92,7 @@ export async function buildWebAssets(): Promise<Record<string, WebAsset>> {
       format: "iife",
       minify: true,
       legalComments: "none",
-      target,
+      target: WORKER_TARGET,
       write: false,
       logLevel: "silent",
     },

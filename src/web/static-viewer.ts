@@ -10,7 +10,7 @@ export interface StaticViewer {
 }
 
 /** Scripts that the page loads at run time by their path. */
-const LOADED_LATER = ["/app/viewer/worker.js", "/app/hls.worker.js"];
+const LOADED_LATER = ["/app/viewer/worker.js", "/app/viewer/film-worker.js", "/app/hls.worker.js"];
 const REFERENCE = /(?:"|')[\w./-]*?(chunk-[\w-]+\.js)(?:"|')/g;
 
 /**

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Infohash } from "../../src/base/ids.ts";
 import { WebPeers } from "../../src/engine/web-peers.ts";
+import { parseTransportFile } from "../../src/wire/torrent/metainfo.ts";
+import { type MadeTorrent, makeTorrent, sha1 } from "../wire/make-torrent.ts";
 
 const INFOHASH = "ab".repeat(20) as Infohash;
 
@@ -10,8 +12,12 @@ async function trackersOf(urls: readonly string[], host: string): Promise<readon
   let released = 0;
   const live = { content: { file: { trackers: urls.map((url) => [url]) } } };
   const lease = { transfer: { live }, release: () => released++ };
-  const peers = new WebPeers({ transfers: {} as never, acquire: async () => lease as never });
-  const trackers = await peers.trackers(INFOHASH, host);
+  const peers = new WebPeers({
+    transfers: {} as never,
+    segmentSeconds: 6,
+    acquire: async () => lease as never,
+  });
+  const { trackers } = await peers.describe(INFOHASH, host);
   assert.equal(released, 1);
   return trackers;
 }
@@ -50,4 +56,29 @@ test("WebPeers: a broadcaster cannot make pages contact devices of their network
 test("WebPeers: a page uses three trackers at most", async () => {
   const urls = Array.from({ length: 5 }, (_, i) => `wss://t${i}.example.org/`);
   assert.deepEqual(await trackersOf(urls, "tv.example.org"), urls.slice(0, 3));
+});
+
+const FILM = { name: "a.mkv", files: [{ path: "a.mkv", bytes: new Uint8Array(100) }], pieceLength: 16_384 };
+
+/** A WebPeers whose engine has this torrent open. */
+function peersOf(torrent: MadeTorrent): WebPeers {
+  const file = parseTransportFile(torrent.bytes, sha1);
+  const transfer = { name: "film", files: [], live: undefined, transportFile: () => file };
+  return new WebPeers({
+    ...{ transfers: { get: () => transfer } as never, segmentSeconds: 6 },
+    acquire: async () => ({ transfer, release() {} }) as never,
+  });
+}
+
+test("WebPeers: pages get the transport file of a film without its trackers, which may contain a secret", async () => {
+  const torrent = makeTorrent({ ...FILM, trackers: [["https://tracker.example/secret/announce"]] });
+  const bytes = await peersOf(torrent).transportFile(INFOHASH);
+  assert.equal(parseTransportFile(bytes, sha1).infohash, torrent.infohash);
+  assert.ok(!Buffer.from(bytes).includes("secret"));
+});
+
+test("WebPeers: pages get nothing of a private torrent", async () => {
+  const peers = peersOf(makeTorrent({ ...FILM, private: true }));
+  await assert.rejects(peers.transportFile(INFOHASH), { code: "unsupported_content" });
+  await assert.rejects(peers.describe(INFOHASH, "tv.example.org"), { code: "unsupported_content" });
 });

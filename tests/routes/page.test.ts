@@ -32,7 +32,7 @@ const app = createPageRoutes({
         transfer: { name: "a", files: FILES, media: async () => ({ tracks: TRACKS }) },
         release: () => released++,
       }) as unknown as TransferLease,
-    webPeers: { trackers: async (infohash: string) => (infohash === TRACKED ? TRACKERS : []) },
+    webPeers: { describe: async (infohash: string) => ({ trackers: infohash === TRACKED ? TRACKERS : [] }) },
   } as never,
   signaling: { assignCode: () => "12345678", join: () => ({ received() {}, closed() {} }) },
   rooms: { assignId: () => "1", list: () => [], join: () => ({ received() {}, closed() {} }) },
@@ -125,8 +125,8 @@ test("page: scripts are ES2019 with dynamic imports of files that are served", a
     for (const name of dynamicImportsOf(path)) assert.ok(name in assets, `${path} imports ${name}`);
     // Chromium has had dynamic imports since version 63. Acorn knows them as a part of ES2020.
     const es2019 = text.replaceAll(/\bimport\(/g, "load(");
-    // The worker of the page for viewers is for browsers of 2021.
-    const ecmaVersion = path.startsWith("/app/viewer/worker") ? 2022 : 2019;
+    // The workers of the page for viewers are for browsers of 2021.
+    const ecmaVersion = /^\/app\/viewer\/(?:film-)?worker/.test(path) ? 2022 : 2019;
     assert.doesNotThrow(() => parse(es2019, { ecmaVersion, sourceType: "module" }), path);
   }
 });

@@ -3,13 +3,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { loadWebAssets } from "../../src/web/assets.ts";
-import type { ViewerFigures } from "../../src/web/page/viewer/messages.ts";
 import { staticViewer } from "../../src/web/static-viewer.ts";
 import { startEngine, startSession } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { LAUNCH } from "./chromium-launch.ts";
+import { factsOf, figuresOf, plays, until } from "./viewer-parts.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium");
 
@@ -19,11 +19,6 @@ const SLOW = { timeout: 240_000 };
 const BYTES_PER_SECOND = 30_000;
 /** If set, the folder for screenshots. */
 const SHOTS = process.env.PAGE_SCREENSHOTS;
-
-interface Facts {
-  readonly figures?: ViewerFigures;
-  readonly isFallback: boolean;
-}
 
 describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
   let source: BroadcastProcess;
@@ -113,7 +108,8 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
       await closeAll();
       const page = await open(undefined, "about:blank");
       // The engine closes the connection at once, as it does if it has too many of the network.
-      const refused = "globalThis.WebSocket = class extends WebSocket { onopen = () => this.close(); };";
+      const refused = `globalThis.WebSocket = class extends WebSocket {
+        constructor(url) { super(url); this.addEventListener("open", () => this.close()); } };`;
       await page.route("**/viewer/worker.js", async (route) => {
         const response = await route.fetch();
         await route.fulfill({ response, body: `${refused}\n${await response.text()}` });
@@ -304,6 +300,10 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
       });
       try {
         await startSession(viewer, "getstream", { magnet: tracked.magnet });
+        // The source tells the address of the tracker once a second.
+        const settings = `${viewer.url}/swarm/${tracked.infohash}/settings`;
+        while (!(await (await fetch(settings)).text()).includes(tracker))
+          await new Promise((resolve) => setTimeout(resolve, 200));
         const pages = [
           await open(undefined, `${tracked.url}/watch/${tracked.infohash}`),
           await open(undefined, `${viewer.url}/watch/${tracked.infohash}`),
@@ -333,32 +333,6 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
     assert.deepEqual(problems, []);
   });
 });
-
-function factsOf(page: Page): Promise<Facts> {
-  return page.evaluate(() => (globalThis as unknown as { sluiceViewer: Facts }).sluiceViewer);
-}
-
-async function figuresOf(page: Page): Promise<ViewerFigures> {
-  return (await factsOf(page)).figures!;
-}
-
-/** Waits until the facts of a page fulfil a condition, which is tested here. */
-async function until(page: Page, isMet: (facts: Facts) => boolean): Promise<void> {
-  for (let facts: Facts = { isFallback: false }; ; facts = await factsOf(page)) {
-    if (facts.figures !== undefined && isMet(facts)) return;
-    await page.waitForTimeout(200);
-  }
-}
-
-/** Waits until `seconds` more of the video have been shown. */
-async function plays(page: Page, seconds: number): Promise<void> {
-  const frames = () => document.querySelector("video")?.getVideoPlaybackQuality().totalVideoFrames ?? 0;
-  const before = await page.evaluate(frames);
-  await page.waitForFunction(
-    (min) => (document.querySelector("video")?.getVideoPlaybackQuality().totalVideoFrames ?? 0) >= min,
-    before + 25 * seconds,
-  );
-}
 
 /** Lets the test say whether the page is in the background. */
 function hideable(): void {

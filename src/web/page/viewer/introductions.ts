@@ -7,7 +7,7 @@ import { makePeerId } from "../../../wire/peer/peer-id.ts";
 import type { Offer } from "../../../wire/tracker/server-ws.ts";
 import { CLOCK } from "./page-clock.ts";
 
-/** Connections to pages of other engines, with offers that nobody has answered yet. */
+/** Connections to pages of other engines, with offers without an answer. */
 const MAX_CONNECTIONS = 24;
 /** A page that is connected to this many others makes no offers. */
 const ENOUGH_PAGES = 8;

@@ -1,14 +1,22 @@
 /** Messages between the page and its worker. A channel is a WebRTC data channel: the page has it, the worker uses it. */
 
+/** The first message to the worker. */
+export interface StartMessage {
+  readonly kind: "start";
+  /** The URL of the swarm at the engine. */
+  readonly url: string;
+  readonly infohash: string;
+  /** The transport file. */
+  readonly file: ArrayBuffer;
+  /** Which file to play; undefined for a live stream. `hlsUrl`: its HLS presentation at the engine, a folder. */
+  readonly film?:
+    | { readonly fileIndex: number; readonly segmentSeconds: number; readonly hlsUrl: string }
+    | undefined;
+}
+
 /** From the page to the worker. */
 export type ToWorker =
-  | {
-      readonly kind: "start";
-      /** The URL of the swarm at the engine. */
-      readonly url: string;
-      readonly infohash: string;
-      readonly file: ArrayBuffer;
-    }
+  | StartMessage
   /** Connects to other pages under this id from now on, or to the engine only if there is none; with the same id only `uploads` changes. */
   | { readonly kind: "share"; readonly id: string | undefined; readonly uploads: boolean }
   /** Requests a resource of the HLS presentation. */
@@ -43,6 +51,8 @@ export interface ViewerFigures {
   /** Connected pages. */
   readonly pages: number;
   readonly isEngineConnected: boolean;
+  /** The engine has ended the connection, and there is no other one. */
+  readonly isRefused: boolean;
   /** Whether this page offers upload to others now, and the number of pages that get a part of the stream from it. */
   readonly uploads: boolean;
   readonly children: number;

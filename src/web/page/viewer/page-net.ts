@@ -32,6 +32,8 @@ export class PageNet {
   /** Received and sent bytes by the kind of peer. */
   readonly traffic = { fromEngine: 0, fromPages: 0, toPages: 0 };
   #engine: PageSocket | undefined;
+  /** The engine has ended a connection, and there is no other one. */
+  #isRefused = false;
 
   constructor(dependencies: PageNetDependencies) {
     this.#dependencies = dependencies;
@@ -39,6 +41,11 @@ export class PageNet {
 
   get isEngineConnected(): boolean {
     return this.#engine !== undefined;
+  }
+
+  /** Whether the engine has ended the connection, as it does if it has too many of the network. */
+  get isRefused(): boolean {
+    return this.#isRefused && this.#engine === undefined;
   }
 
   /** Returns whether another page can connect to this one as it did now: not if a tracker introduced the two. */
@@ -133,6 +140,7 @@ export class PageNet {
     const web = new WebSocket(this.#dependencies.url);
     web.binaryType = "arraybuffer";
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let isOurs = false;
     const drain = () => {
       timer = undefined;
       socket.sent(socket.written - web.bufferedAmount);
@@ -143,7 +151,10 @@ export class PageNet {
         web.send(bytes as Uint8Array<ArrayBuffer>);
         timer ??= setTimeout(drain, 0);
       },
-      close: () => web.close(),
+      close: () => {
+        isOurs = true;
+        web.close();
+      },
     });
     socket.handle(handlers);
     web.onopen = () => {
@@ -158,6 +169,7 @@ export class PageNet {
     web.onclose = () => {
       clearTimeout(timer);
       if (this.#engine === socket) this.#engine = undefined;
+      this.#isRefused ||= !isOurs;
       socket.closed("closed by the engine");
     };
     return socket;

@@ -19,8 +19,10 @@ import { makePeerId } from "../../../wire/peer/peer-id.ts";
 import type { FromWorker, ToWorker, ViewerFigures } from "./messages.ts";
 import { CLOCK } from "./page-clock.ts";
 import { ed25519Verifier, sha256 } from "./page-crypto.ts";
+import { findPages } from "./page-finder.ts";
 import { PageNet } from "./page-net.ts";
 import { ARCHIVE_BYTES, ARCHIVE_MS, openRecords, PieceArchive } from "./piece-archive.ts";
+import type { PagePeer } from "./worker-loop.ts";
 
 /** Media that is later than this is skipped: a page has a short buffer, and its engine has every piece. */
 const LAG_MS = 2_500;
@@ -30,17 +32,13 @@ const KEEP_MS = 15_000;
 const UPLOAD_SHARE = 2;
 /** Parents for 16 stripes, and spares. */
 const MAX_CONNECTIONS = 40;
-/** Pages that are connected, from which on the list of the room is read less often. */
-const ENOUGH_PAGES = 8;
-const FIND_MS = 2_000;
-const RARE_FIND_MS = 15_000;
 /** Response to a blocking reload (RFC 8216bis 6.2.5.2) or to a part that does not exist yet. */
 const LOAD_TIMEOUT_MS = 20_000;
 
 const SILENT: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => SILENT };
 
 /** A page as a peer of a live swarm: the live driver of the engine on the connections of the page. */
-export class SwarmPeer {
+export class SwarmPeer implements PagePeer {
   readonly #file: LiveTransportFile;
   readonly #url: string;
   readonly #net: PageNet;
@@ -96,8 +94,8 @@ export class SwarmPeer {
     });
   }
 
-  /** Plays what an earlier page has stored. Call it first. */
-  async restore(): Promise<void> {
+  /** Plays what an earlier page has stored. */
+  async begin(): Promise<void> {
     const pieces = await this.#archive.restore();
     this.#restored = pieces.slice(-Math.ceil(KEEP_MS / this.#file.info.pieceMs));
     this.#past.restoredPieces = pieces.length;
@@ -156,7 +154,11 @@ export class SwarmPeer {
     this.#joined = { driver, id, offers, uploads: offers };
     driver.start();
     driver.found([ENGINE_OF_PAGE]);
-    if (id !== undefined) this.#find(driver, id);
+    if (id === undefined) return;
+    this.#stopFinding = findPages({
+      ...{ url: this.#url, id, pages: () => this.figures().pages },
+      found: (ids) => driver.found(ids.flatMap((each) => pageAddress(each) ?? [])),
+    });
   }
 
   /** Handles a message about a channel. */
@@ -199,6 +201,7 @@ export class SwarmPeer {
       ...this.#net.traffic,
       pages: swarm?.peers.filter(({ address }) => pageIdOf(address) !== undefined).length ?? 0,
       isEngineConnected: this.#net.isEngineConnected,
+      isRefused: this.#net.isRefused,
       uploads: this.#joined?.uploads ?? false,
       children: driver?.figures().children ?? 0,
       banned: this.#past.banned + (swarm?.bannedPeers ?? 0),
@@ -206,30 +209,6 @@ export class SwarmPeer {
       restoredPieces: this.#past.restoredPieces,
       delayMs: edge === undefined ? undefined : Math.round(Date.now() - edge),
       hasEnded: this.#window.hasEnded,
-    };
-  }
-
-  /** Asks the engine for other pages of the swarm, again and again. */
-  #find(driver: LiveDriver, id: string): void {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let isStopped = false;
-    const look = async () => {
-      try {
-        const response = await fetch(`${this.#url}/peerjs/peers?id=${id}`, { cache: "no-store" });
-        const ids: unknown = response.ok ? await response.json() : [];
-        if (Array.isArray(ids) && !isStopped)
-          driver.found(ids.flatMap((each) => (typeof each === "string" ? (pageAddress(each) ?? []) : [])));
-      } catch {
-        // The engine is not reachable now; the pages that are known remain.
-      }
-      if (isStopped) return;
-      const { pages } = this.figures();
-      timer = setTimeout(() => void look(), pages < ENOUGH_PAGES ? FIND_MS : RARE_FIND_MS);
-    };
-    void look();
-    this.#stopFinding = () => {
-      isStopped = true;
-      clearTimeout(timer);
     };
   }
 }

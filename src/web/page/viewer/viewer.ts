@@ -8,6 +8,9 @@ import { Sharing } from "./sharing.ts";
 
 /** What the engine says about the pages of a stream. */
 interface SwarmSettings {
+  /** The file to play, and the target duration of its segments; undefined for a live stream. */
+  readonly fileIndex?: number;
+  readonly segmentSeconds: number;
   readonly title: string;
   readonly sharing: "ask" | "on" | "off";
   readonly iceServers: readonly string[];
@@ -18,7 +21,7 @@ interface SwarmSettings {
 const RETRY_MS = 2_000;
 /** After this time without media, the page plays the ordinary HLS of the engine. */
 const FALLBACK_MS = 12_000;
-/** The same if neither the engine nor another page is connected, because the engine admits few peers of one public network. */
+/** The same if the engine has ended the connection, and no other page is connected: it admits few peers of one public network. */
 const REFUSED_MS = 4_000;
 const FALLBACK_CHECK_MS = 500;
 
@@ -44,7 +47,7 @@ async function main(): Promise<void> {
   const languageLoaded = loadLanguage();
   const isEmbedded = window.parent !== window || new URLSearchParams(location.search).has("embed");
   document.documentElement.classList.toggle("embedded", isEmbedded);
-  const [file, settings] = await Promise.all([
+  const [transportFile, settings] = await Promise.all([
     read(swarmUrl).then((response) => response.arrayBuffer()),
     read(`${swarmUrl}/settings`).then((response) => response.json() as Promise<SwarmSettings>),
     languageLoaded,
@@ -53,7 +56,10 @@ async function main(): Promise<void> {
   document.title = settings.title;
   element("title").textContent = settings.title;
   filterConnections(new CandidateFilter());
-  const worker = new Worker(new URL("viewer/worker.js", appUrl));
+  const { fileIndex, segmentSeconds } = settings;
+  const isFilm = fileIndex !== undefined;
+  const hlsUrl = new URL(isFilm ? `vod/${infohash}/${fileIndex}/` : `live/${infohash}/`, engineUrl).href;
+  const worker = new Worker(new URL(`viewer/${isFilm ? "film-" : ""}worker.js`, appUrl));
   const post = (message: ToWorker, transfer: Transferable[] = []) => worker.postMessage(message, transfer);
   const loads = new WorkerLoads(post);
   const sharing = new Sharing({
@@ -64,12 +70,13 @@ async function main(): Promise<void> {
   });
   worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
     if (data.kind === "loaded" || data.kind === "failed") loads.answered(data);
-    else if (data.kind === "figures") showFigures(data.figures);
+    else if (data.kind === "figures") showFigures(data.figures, isFilm);
     else if (data.kind === "problem") status.textContent = data.reason;
     else sharing.command(data);
   };
-  post({ kind: "start", url: swarmUrl, infohash, file }, [file]);
-  play(loads);
+  const film = isFilm ? { fileIndex, segmentSeconds, hlsUrl } : undefined;
+  post({ kind: "start", url: swarmUrl, infohash, file: transportFile, film }, [transportFile]);
+  play(loads, hlsUrl, isFilm);
   sharing.start();
 }
 
@@ -81,8 +88,8 @@ async function read(url: string): Promise<Response> {
   );
 }
 
-/** Plays the stream of the worker; if it brings none, the HLS stream of the engine. */
-function play(loads: WorkerLoads): void {
+/** Plays what the worker brings; if it brings no live stream, the HLS stream of the engine. The worker of a film falls back itself. */
+function play(loads: WorkerLoads, hlsUrl: string, isFilm: boolean): void {
   if (!Hls.isSupported()) {
     status.textContent = t("This browser cannot play the stream.");
     return;
@@ -104,14 +111,14 @@ function play(loads: WorkerLoads): void {
   start(hls, `${swarmUrl}/index.m3u8`);
   const began = performance.now();
   const check = setInterval(() => {
-    const { isEngineConnected = false, pages = 0 } = facts.figures ?? {};
-    const patienceMs = isEngineConnected || pages > 0 ? FALLBACK_MS : REFUSED_MS;
-    if (performance.now() - began < patienceMs) return;
+    const { isRefused = false, pages = 0 } = facts.figures ?? {};
+    const patienceMs = isRefused && pages === 0 ? REFUSED_MS : FALLBACK_MS;
+    if (isFilm || performance.now() - began < patienceMs) return;
     clearInterval(check);
     facts.isFallback = true;
     hls.destroy();
     hls = new Hls(common);
-    start(hls, new URL(`live/${infohash}/index.m3u8`, engineUrl).href);
+    start(hls, `${hlsUrl}index.m3u8`);
   }, FALLBACK_CHECK_MS);
   video.addEventListener("playing", () => {
     clearInterval(check);
@@ -153,13 +160,15 @@ function startWithSound(): void {
   });
 }
 
-function showFigures(figures: ViewerFigures): void {
+function showFigures(figures: ViewerFigures, isFilm: boolean): void {
   facts.figures = figures;
   const { fromEngine, fromPages, pages } = figures;
   const total = fromEngine + fromPages;
   element("share").textContent =
     pages === 0
-      ? t("All data comes from the broadcaster")
+      ? isFilm
+        ? ""
+        : t("All data comes from the broadcaster")
       : t("{percent} % from other viewers ({count} connected)", {
           percent: total === 0 ? 0 : Math.round((100 * fromPages) / total),
           count: pages,
