@@ -46,6 +46,11 @@ test("readLivePlace: SRT receives at an unspecified address, and connects to any
     "srt://camera:1?mode=listener",
   ])
     assert.throws(() => readLivePlace(text), code("bad_parameter"), text);
+  // Errors are logged.
+  assert.throws(
+    () => readLivePlace("srt://a:1?mode=rendezvous&passphrase=tenletters"),
+    (error: Error) => !error.message.includes("tenletters"),
+  );
 });
 
 /** A world whose ffmpeg returns one of `results` for each run. */

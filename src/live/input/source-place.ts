@@ -112,8 +112,9 @@ function readRtmpPlace(text: string): RtmpPlace {
 /** `srt://0.0.0.0:9000` receives, `srt://name:9000` connects; `?mode=`, `passphrase=` and `streamid=` as in ffmpeg and OBS. */
 function readSrtPlace(text: string): SrtPlace {
   const match = /^srt:\/\/@?(\[[^\]]*\]|[\w.-]*):(\d{1,5})\/?(?:\?([^#]*))?$/i.exec(text);
+  // Without the options: errors are logged, and the passphrase is among them.
   const fault = (expected: string) =>
-    new SluiceError("bad_parameter", `${expected}, not ${text.slice(0, 200)}`);
+    new SluiceError("bad_parameter", `${expected}; source: ${text.split("?", 1)[0]!.slice(0, 200)}`);
   const port = Number(match?.[2]);
   const name = match?.[1]?.replace(/^\[(.*)\]$/, "$1") || "0.0.0.0";
   const address = canonicalAddress(name);
