@@ -12,6 +12,8 @@ import type { XmltvChannel, XmltvProgramme } from "./xmltv-reader.ts";
 /** Limits of one source: the largest public guides have 20,000 channels and 2 million programmes. */
 const MAX_CHANNELS = 50_000;
 const MAX_PROGRAMMES = 3_000_000;
+/** Of one channel: a year of programmes of five minutes. Sorting more would block other work for seconds. */
+const MAX_OF_CHANNEL = 105_000;
 const MAX_FILE_BYTES = 2 ** 31;
 /** Encoded lines are collected up to this size for one write. */
 const WRITE_BYTES = 256 * 1024;
@@ -120,7 +122,7 @@ export class GuideFile {
     this.#filled = 0;
   }
 
-  /** Makes everything durable and reads the index; afterwards programmes can be read. */
+  /** Makes everything durable and reads the index; afterwards programmes can be read. Rejects with `DecodeError` beyond the limits. */
   async finish(): Promise<void> {
     await this.flush(true);
     await this.#file.sync();
@@ -239,7 +241,8 @@ export class GuideFile {
     const channel = stop && numberAt(block, stop.end);
     if (channel === undefined || channel.value >= this.#channels.length)
       throw new DecodeError("guide file", offset, "a programme has no channel");
-    this.#index.push(channel.value, start.value, offset);
+    if (this.#index.push(channel.value, start.value, offset) > MAX_OF_CHANNEL)
+      throw new DecodeError("guide file", offset, `more than ${MAX_OF_CHANNEL} programmes of one channel`);
     this.#programmeCount++;
   }
 }

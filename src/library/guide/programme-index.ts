@@ -25,8 +25,11 @@ export class ProgrammeIndex {
     return this.#length;
   }
 
-  /** Adds a programme, in any order. `channel`: less than 65,536. Not to be called after {@link sort}. */
-  push(channel: number, start: number, offset: number): void {
+  /**
+   * Adds a programme, in any order. `channel`: less than 65,536. Not to be called after {@link sort}. Returns the number of programmes of the
+   * channel: those of one channel are sorted at once.
+   */
+  push(channel: number, start: number, offset: number): number {
     const [block, at] = [this.#length >> BLOCK_BITS, this.#length & IN_BLOCK];
     if (at === 0) {
       this.#starts.push(new Uint32Array(BLOCK_ENTRIES));
@@ -37,8 +40,8 @@ export class ProgrammeIndex {
     this.#offsets[block]![at] = offset;
     this.#channels[block]![at] = channel;
     while (this.#ends.length <= channel) this.#ends.push(0);
-    this.#ends[channel]!++;
     this.#length++;
+    return ++this.#ends[channel]!;
   }
 
   /** Orders everything in place. Until it resolves, nothing can be read. */

@@ -39,6 +39,20 @@ async function largeGuide(t: { after(run: () => unknown): void }, count: number)
   return search;
 }
 
+test("GuideFile: a channel with more programmes than can be sorted at once is refused", async (t) => {
+  const folder = await tempFolder("guide-limit");
+  const guide = await GuideFile.create(files, folder.file("guide.jsonl"));
+  t.after(async () => {
+    await guide.close();
+    await folder.remove();
+  });
+  for (let i = 0; i <= 105_000; i++) {
+    guide.addProgramme({ ...TEXTS, channel: "one", start: i as UnixSeconds, stop: undefined, title: "" });
+    await guide.flush();
+  }
+  await assert.rejects(guide.finish(), /more than 105000 programmes of one channel/);
+});
+
 test("GuideFile.search: finds every programme of the given channels once, across all blocks", async (t) => {
   const search = await largeGuide(t, 900);
   const numbers = (await search(["mine", "unknown"], "show")).map(
