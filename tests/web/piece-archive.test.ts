@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
+import { deferred } from "../../src/async/deferred.ts";
 import { ARCHIVE_MS, PieceArchive, type Records } from "../../src/web/page/viewer/piece-archive.ts";
 import { NotingSink, PieceMaker, type SomeStream, someStream } from "../live/driver-parts.ts";
 
@@ -127,4 +128,24 @@ test("PieceArchive: if the browser has no space, it stores nothing more and remo
   assert.equal(records.values.size, 0);
   await page.receive([7]);
   assert.deepEqual(numbersOf(page.sink), [1, 2, 3, 4, 5, 6, 7]);
+});
+
+test("PieceArchive: records that were written while the browser read the old ones are removed with them", async () => {
+  const { records, open } = browserOf(someStream());
+  await open().receive([1, 2, 3, 4]);
+  const { archive, receive } = open();
+  const { keys } = records;
+  const reading = deferred();
+  records.keys = async () => {
+    const names = await keys.call(records);
+    await reading.promise;
+    return names;
+  };
+  const restoring = archive.restore();
+  await receive([5, 6, 7, 8]);
+  reading.resolve();
+  await restoring;
+  records.isFull = true;
+  await receive([9, 10]);
+  assert.deepEqual([...records.values.keys()], []);
 });

@@ -177,10 +177,13 @@ export class PieceArchive implements PieceSink {
     const stored = values.map((value) =>
       Array.isArray(value) ? (value as unknown[]).filter(isStoredPiece) : [],
     );
-    this.#own = recent.map((each, i) => ({
-      ...each,
-      bytes: stored[i]!.reduce((sum, { media }) => sum + media.length, 0),
-    }));
+    // After a timeout there are records of this page already.
+    this.#own.unshift(
+      ...recent.map((each, i) => ({
+        ...each,
+        bytes: stored[i]!.reduce((sum, { media }) => sum + media.length, 0),
+      })),
+    );
     return stored.flat();
   }
 
