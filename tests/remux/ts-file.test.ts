@@ -5,7 +5,7 @@ import { concatBytes } from "../../src/base/bytes.ts";
 import { buildPat, crc32Mpeg, packetsOfSection } from "../../src/media/psi.ts";
 import { pidAt } from "../../src/media/ts-packet.ts";
 import { openTsFile } from "../../src/remux/ts-file.ts";
-import { fixture } from "../parts/media-fixtures.ts";
+import { fixture, patternTs } from "../parts/media-fixtures.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { CountedFile } from "./file-access.ts";
 import { H264, HEVC, lavfi, makeMedia, scratchFile } from "./make-media.ts";
@@ -180,6 +180,28 @@ test("openTsFile rejects a file that is not a transport stream", async () => {
     code: "unsupported_container",
   });
   await assert.rejects(openTsFile(new CountedFile(new Uint8Array(0))), { code: "unsupported_container" });
+});
+
+/** The offsets of the packets in which a PES packet of video begins. */
+function pictureStarts(ts: Uint8Array): number[] {
+  const starts: number[] = [];
+  for (let at = 0; at < ts.length; at += 188) {
+    const payload = at + 4 + ((ts[at + 3]! & 0x20) === 0 ? 0 : 1 + ts[at + 4]!);
+    const isStart = (ts[at + 1]! & 0x40) !== 0 && payload + 4 <= at + 188;
+    if (isStart && ts[payload] === 0 && ts[payload + 2] === 1 && (ts[payload + 3]! & 0xf0) === 0xe0)
+      starts.push(at);
+  }
+  return starts;
+}
+
+test("openTsFile: a file that begins within a group of pictures loses no frame in MPEG-TS", async () => {
+  const whole = patternTs(3);
+  const starts = pictureStarts(whole);
+  const cut = concatBytes([whole.subarray(0, starts[0]), whole.subarray(starts[10])]);
+  const media = await openTsFile(new CountedFile(cut), { targetSeconds: 1 });
+  const segments = await Promise.all(media.segments.map((_, index) => tsSegment(media, index)));
+  assert.equal(starts.length, 75);
+  assert.equal(pictureStarts(concatBytes(segments)).length, 65);
 });
 
 test("openTsFile: a file that needs no changes is its own transport stream, any other is not", async () => {
