@@ -109,7 +109,7 @@ async function byStatus(
   { items, health }: Pick<Library, "items" | "health">,
   { offset = 0, limit = Number.POSITIVE_INFINITY, ...query }: ItemQuery,
 ): Promise<{ total: number; page: Item[] }> {
-  const all = items.outline({ ...query, sort: "title" });
+  const all = await items.outline({ ...query, sort: "title" });
   const sorted = STATUS_ORDER.flatMap((status) =>
     all.filter(({ content }) => health.get(content)?.status === status),
   );

@@ -118,7 +118,7 @@ export async function search(
     sources.push(source);
     channels.set(channel, sources);
   };
-  for (const { id, channel, content, hasInfohash } of matchingItems(library.items, params, scope))
+  for (const { id, channel, content, hasInfohash } of await matchingItems(library.items, params, scope))
     add(channel, hasInfohash ? content : `item ${id}`, id);
   const files =
     params.category === undefined ? await engine.inspect.search(params.query ?? "", MAX_MATCHES) : [];
@@ -171,11 +171,11 @@ interface StoredName {
  * Returns the enabled items whose title contains all terms, sorted by title. Uses only the index. The longest term, which
  * matches fewest, is searched first.
  */
-function matchingItems(
+async function matchingItems(
   items: Items,
   { query = "", category }: z.output<typeof searchParams>,
   scope: SearchScope,
-): readonly ItemOutline[] {
+): Promise<readonly ItemOutline[]> {
   const terms = query.split(/\s+/).filter((term) => term !== "");
   const [first, ...others] = terms.sort((a, b) => b.length - a.length).slice(0, MAX_TERMS);
   const bounds: ItemQuery = {
@@ -185,10 +185,10 @@ function matchingItems(
     ...(scope === "swarms" && { isSwarm: true }),
     ...(category !== undefined && { label: category }),
   };
-  let found = items.outline(first === undefined ? bounds : { ...bounds, name: first });
+  let found = await items.outline(first === undefined ? bounds : { ...bounds, name: first });
   for (const name of others) {
     const ids = found.map(({ id }) => id);
-    found = ids.length === 0 ? [] : items.outline({ ...bounds, name, ids });
+    found = ids.length === 0 ? [] : await items.outline({ ...bounds, name, ids });
   }
   return found;
 }

@@ -188,7 +188,7 @@ export interface Items {
   get(id: number): Promise<Item | undefined>;
   query(query: ItemQuery): Promise<ItemPage>;
   /** The matches within offset and limit, from the index alone. */
-  outline(query: ItemQuery): readonly ItemOutline[];
+  outline(query: ItemQuery): Promise<readonly ItemOutline[]>;
   /** Returns {@link ItemOutline.content} of content with this infohash. */
   outlineHash(infohash: Infohash): string;
   /** All matches, for lists that are sent while they are read. An item whose place in the order changes meanwhile may be left

@@ -36,8 +36,8 @@ import { BATCH_ITEMS, MAX_SOURCE_KEY, MAX_SOURCES } from "./limits.ts";
 const READ_ITEMS = 100;
 /** Ids that it holds: few, because there may be hundreds of readers, but a search in all titles takes milliseconds. */
 const PAGE_ITEMS = 2_000;
-/** Readers that may wait; as many as there are HTTP connections. */
-const MAX_WAITING_READERS = 1_000;
+/** Readers that may wait, and searches; as many as there are HTTP connections. */
+const MAX_WAITING = 1_000;
 
 interface ItemsDependencies {
   readonly store: KeyValueStore;
@@ -57,18 +57,20 @@ export async function createItems(dependencies: ItemsDependencies): Promise<Item
   return new StoreItems(dependencies, index, writer, refresh);
 }
 
+function slots(what: string): Slots {
+  const queueFull = () => new SluiceError("too_many", `${MAX_WAITING} ${what}; try again later`);
+  return new Slots({ limit: 1, queueLimit: MAX_WAITING, queueFull });
+}
+
 class StoreItems implements ItemStore {
   readonly #dependencies: ItemsDependencies;
   readonly #index: ItemIndex;
   readonly #writer: ItemWriter;
   readonly #refresh: ItemRefresh;
   /** One reader reads at a time, in a turn of the event loop of its own, so that many of them do not delay players. */
-  readonly #readSlots = new Slots({
-    limit: 1,
-    queueLimit: MAX_WAITING_READERS,
-    queueFull: () =>
-      new SluiceError("too_many", `${MAX_WAITING_READERS} lists are waiting to be read; try again later`),
-  });
+  readonly #readSlots = slots("lists are waiting to be read");
+  /** The same for searches of the index, each of which takes some milliseconds in a list of 100,000. */
+  readonly #searchSlots = slots("searches are waiting");
 
   constructor(dependencies: ItemsDependencies, index: ItemIndex, writer: ItemWriter, refresh: ItemRefresh) {
     this.#dependencies = dependencies;
@@ -82,7 +84,7 @@ class StoreItems implements ItemStore {
   }
 
   async query(query: ItemQuery): Promise<ItemPage> {
-    const { total, ids } = findPage(this.#index, query);
+    const { total, ids } = await this.#search(() => findPage(this.#index, query));
     const items: Item[] = [];
     for (let at = 0; at < ids.length; at += BATCH_ITEMS) {
       if (at > 0) await yieldToLoop();
@@ -91,21 +93,20 @@ class StoreItems implements ItemStore {
     return { total, items };
   }
 
-  outline(query: ItemQuery): ItemOutline[] {
+  outline(query: ItemQuery): Promise<ItemOutline[]> {
     const { columns } = this.#index;
-    const { ids } = findNext(this.#index, query, undefined, {
-      skip: query.offset ?? 0,
-      count: query.limit ?? Number.POSITIVE_INFINITY,
-    });
-    return ids.map((id) => {
-      const slot = columns.slotOf(id);
-      return {
-        id,
-        channel: hexOf(columns.groupHigh[slot]!, columns.groupLow[slot]!),
-        content: hexOf(columns.contentHigh[slot]!, columns.contentLow[slot]!),
-        hasInfohash: columns.has(slot, FLAGS.hashed),
-      };
-    });
+    const range = { skip: query.offset ?? 0, count: query.limit ?? Number.POSITIVE_INFINITY };
+    return this.#search(() =>
+      findNext(this.#index, query, undefined, range).ids.map((id) => {
+        const slot = columns.slotOf(id);
+        return {
+          id,
+          channel: hexOf(columns.groupHigh[slot]!, columns.groupLow[slot]!),
+          content: hexOf(columns.contentHigh[slot]!, columns.contentLow[slot]!),
+          hasInfohash: columns.has(slot, FLAGS.hashed),
+        };
+      }),
+    );
   }
 
   outlineHash(infohash: Infohash): string {
@@ -238,6 +239,16 @@ class StoreItems implements ItemStore {
   }
 
   /** Returns the existing items of these ids. */
+  async #search<T>(search: () => T): Promise<T> {
+    const release = await this.#searchSlots.take();
+    try {
+      await yieldToLoop();
+      return search();
+    } finally {
+      release();
+    }
+  }
+
   async #itemsOf(ids: readonly number[]): Promise<Item[]> {
     return (await this.#writer.readMany(ids)).map(({ item }) => item);
   }

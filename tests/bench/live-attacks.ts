@@ -2,15 +2,16 @@
 // of a live stream with each kind of hostile peer, as separate processes, and prints what a player noticed. A second
 // stream with a viewer of its own runs beside it undisturbed, as the control. `--nice=-15` (Linux, as root) puts all its processes before
 // other load.
+import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { cpus, loadavg, setPriority } from "node:os";
 import { parseArgs } from "node:util";
 import { runtime } from "#runtime";
-import { isStuffing } from "../../src/catch-up/stream-chunks.ts";
 import { parseLiveTransportFile } from "../../src/wire/live/transport-file.ts";
 import { startEngine } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
 import { processGroup, usageOf } from "../parts/process.ts";
+import { GapPlayer } from "./gap-player.ts";
 import { ATTACK_KINDS } from "./live-attack-kinds.ts";
 import { startStrangers, traffic } from "./live-stranger.ts";
 import { markdownTable } from "./table.ts";
@@ -38,40 +39,6 @@ const AFTER_MS = 1_000;
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Reads a stream without end, and measures the longest time without media. Opens it again if it ends. */
-class Player {
-  ends = -1;
-  #gapMs = 0;
-  #lastAt = performance.now();
-
-  constructor(url: string) {
-    void this.#read(url);
-  }
-
-  /** The longest gap since the last call, in ms, including the present one. */
-  takeGapMs(): number {
-    const gapMs = Math.max(this.#gapMs, performance.now() - this.#lastAt);
-    this.#gapMs = 0;
-    return Math.round(gapMs);
-  }
-
-  async #read(url: string): Promise<void> {
-    for (;;) {
-      this.ends++;
-      try {
-        for await (const bytes of (await fetch(url)).body!) {
-          if (isStuffing(bytes)) continue;
-          const now = performance.now();
-          this.#gapMs = Math.max(this.#gapMs, now - this.#lastAt);
-          this.#lastAt = now;
-        }
-      } catch {
-        await pause(250);
-      }
-    }
-  }
-}
-
 /** A source and a viewer with a player. */
 async function startPair() {
   const source = await startBroadcast(
@@ -88,7 +55,7 @@ async function startPair() {
       stream.on("data", (text) => {
         bans.count += String(text).match(/peer banned peer=127\.0\.0\.1:/g)?.length ?? 0;
       });
-  return { source, viewer, bans, player: new Player(watchUrl(viewer, source.magnet)) };
+  return { source, viewer, bans, player: new GapPlayer(watchUrl(viewer, source.magnet)) };
 }
 
 /** The strangers of one attack, until SIGTERM. */
@@ -139,8 +106,8 @@ async function main(): Promise<void> {
   const rows: string[][] = [];
   try {
     await pause(8_000);
-    const grownMiB = () => residentMiB(attacked) - residentMiB(control);
-    const grownBefore = grownMiB();
+    const grownMiB = (name: keyof Pair) => residentMiB(attacked, name) - residentMiB(control, name);
+    const grownBefore = { source: grownMiB("source"), viewer: grownMiB("viewer") };
     let round = 0;
     for (const { name, only } of ATTACK_KINDS) {
       if (!new RegExp(values.only).test(name)) continue;
@@ -168,7 +135,7 @@ async function main(): Promise<void> {
           `${(spent.sent / 1e6).toFixed(2)} / ${(spent.received / 1e6).toFixed(2)}`,
           `${Math.round(spent.cpuMs)} / ${Math.round(ourCpuMs)}`,
           `${share(ourCpuMs, spent.cpuMs)}, ${share(spent.received, spent.sent)}`,
-          String(Math.round(grownMiB() - grownBefore)),
+          `${Math.round(grownMiB("source") - grownBefore.source)}, ${Math.round(grownMiB("viewer") - grownBefore.viewer)}`,
         ]);
         console.error(rows.at(-1)!.join(" | "));
         if (gapMs > 3_000) await pause(5_000);
@@ -186,7 +153,7 @@ async function main(): Promise<void> {
       "MB sent / received by strangers",
       "CPU ms strangers / engines, more than the control",
       "our cost for 1 of theirs: CPU, bytes",
-      "memory + MiB, more than the control",
+      "memory + MiB of source, viewer, more than the control",
     ];
     console.log(markdownTable(head, rows));
   } finally {
@@ -215,7 +182,11 @@ function cpuMs({ source, viewer }: Pair): number {
   );
 }
 
-function residentMiB({ source, viewer }: Pair): number {
-  const pids = [viewer.pid, ...processGroup(source.pid)];
-  return pids.reduce((sum, pid) => sum + usageOf(pid).residentBytes, 0) / 1024 / 1024;
+/** The memory of the engine, without the program that feeds the source. */
+function residentMiB(pair: Pair, name: keyof Pair): number {
+  const { pid } = pair[name];
+  const isEngine = (each: number) =>
+    readFileSync(`/proc/${each}/cmdline`, "utf8").split("\0").includes("broadcast");
+  const pids = name === "viewer" ? [pid] : processGroup(pid).filter(isEngine);
+  return pids.reduce((sum, each) => sum + usageOf(each).residentBytes, 0) / 2 ** 20;
 }

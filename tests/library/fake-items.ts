@@ -51,7 +51,7 @@ export class FakeItems implements Items {
     return { total: found.length, items: found.slice(offset, offset + limit) };
   }
 
-  outline(query: ItemQuery): ItemOutline[] {
+  async outline(query: ItemQuery): Promise<ItemOutline[]> {
     return this.#page(query).items.map((item) => {
       const [channel, content] = hashesOf(item);
       const hasInfohash = item.content.infohash !== null;

@@ -194,7 +194,7 @@ test(
       });
     const { items } = app.library;
     const [film] = (await items.query({ limit: 1 })).items;
-    const [outline] = items.outline({ limit: 1 });
+    const [outline] = await items.outline({ limit: 1 });
     const { hash, hashV2 } = items.figures(film!);
     assert.deepEqual(outline, {
       id: film!.id,
