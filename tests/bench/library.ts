@@ -1,4 +1,4 @@
-// `bun tests/bench/library.ts [items] [map]`: times the playlist on the real store, or on a map. Run by hand.
+// `bun tests/bench/library.ts [items] [map|redis]`: times the playlist on the real store, on a map, or on a redis-server of its own.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import type { ItemDraft, ItemQuery } from "../../src/library/contract.ts";
 import type { ItemStore } from "../../src/library/item-sync.ts";
 import { createItems } from "../../src/library/items.ts";
 import type { KeyValueStore } from "../../src/runtime/contract.ts";
+import { startRedis } from "../interop/redis-server.ts";
 import { MapStore } from "../library/map-store.ts";
 import { watchHolds } from "./holds.ts";
 import { markdownTable } from "./table.ts";
@@ -20,11 +21,13 @@ const rows: string[][] = [];
 
 const folder = await mkdtemp(join(tmpdir(), "sluice-library-"));
 const map = new MapStore();
+const redis = process.argv[3] === "redis" ? await startRedis(join(folder, "redis")) : undefined;
 let store = await open();
 try {
   await benchAll();
 } finally {
   await store.close();
+  await redis?.stop();
   await rm(folder, { recursive: true });
 }
 console.log(
@@ -40,7 +43,8 @@ function say(message: string): void {
 
 async function open(): Promise<KeyValueStore> {
   if (onMap) return map;
-  return runtime.openStore({ folder, kind: "sqlite", shared: false, warn: say });
+  const place = redis ? ({ kind: "redis", url: redis.url } as const) : ({ kind: "sqlite" } as const);
+  return runtime.openStore({ folder, ...place, shared: false, warn: say });
 }
 
 function openItems(): Promise<ItemStore> {

@@ -36,3 +36,11 @@ test("deploy/: every command of the program exists", () => {
     [],
   );
 });
+
+test("deploy/cluster: the compose file finds the line of the nginx example that it replaces", () => {
+  const textOf = (name: string) => files.find(({ path }) => path.endsWith(name))!.text;
+  const [, pattern] = /sed 's\/(.+?)\/server engine-1:6878/.exec(textOf("cluster/compose.yml"))!;
+  // Groups of basic regular expressions have backslashes.
+  const lines = textOf("edge/nginx.conf").match(new RegExp(pattern!.replace(/\\([()])/g, "$1"), "g"));
+  assert.deepEqual(lines, ["server 127.0.0.1:6878 max_fails=1 fail_timeout=10s;"]);
+});
