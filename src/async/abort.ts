@@ -14,6 +14,27 @@ export function onAbort(signal: AbortSignalLike | undefined, run: () => void): (
   return () => signal.removeEventListener("abort", run);
 }
 
+/** Returns a signal that has fired if `a` or `b` has. It adds no listener of its own, so it needs no release. */
+export function eitherSignal(a: AbortSignalLike | undefined, b: AbortSignalLike): AbortSignalLike {
+  if (!a) return b;
+  return {
+    get aborted() {
+      return a.aborted || b.aborted;
+    },
+    get reason() {
+      return a.aborted ? a.reason : b.reason;
+    },
+    addEventListener(...listener) {
+      a.addEventListener(...listener);
+      b.addEventListener(...listener);
+    },
+    removeEventListener(...listener) {
+      a.removeEventListener(...listener);
+      b.removeEventListener(...listener);
+    },
+  };
+}
+
 /** Settles as `promise` does, or rejects with the signal's reason if the signal fires first. Leaves no listener behind. */
 export function orAborted<T>(promise: Promise<T>, signal: AbortSignalLike | undefined): Promise<T> {
   if (!signal) return promise;

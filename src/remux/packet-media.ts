@@ -1,4 +1,4 @@
-import { withLinkedAbort } from "../async/abort.ts";
+import { eitherSignal, withLinkedAbort } from "../async/abort.ts";
 import { Slots } from "../async/slots.ts";
 import { assert } from "../base/assert.ts";
 import type { RandomAccess } from "../base/byte-source.ts";
@@ -187,7 +187,8 @@ class PacketMedia implements Media {
       const isPlanned = skipBytes !== undefined;
       const tsMuxer = format === "ts" ? await output.tsMuxer(isPlanned, aborted) : undefined;
       const mark = skipBytes && ((frames: readonly PlannedFrames[]) => tsMuxer?.skip(frames, skipBytes));
-      const { ranges, demuxer, pool } = await reader.demux(tracks, segments, aborted, mark || undefined);
+      const used = eitherSignal(signal, this.#closing.signal);
+      const { ranges, demuxer, pool } = await reader.demux(tracks, segments, used, mark || undefined);
       const muxer = tsMuxer?.remuxer(pool) ?? (await output.fmp4Writer.remuxer(from, aborted));
       return { source, ranges, closed: this.#closing.signal, remuxer: connect(demuxer, muxer), pool };
     }, signal);

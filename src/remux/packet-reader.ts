@@ -51,8 +51,8 @@ export interface PlannedFrames {
 export interface PacketReader {
   /**
    * Demultiplexes consecutive segments; the last batch of each ends the segment. `packet.track` is an index into `tracks`. Video
-   * reaches from key frame to key frame, audio is split by time, so no packet is lost or duplicated between segments. Rejects with
-   * `SluiceError`. `mark` can mark frames of the first segment as skipped; only for a reader that can {@link plan}.
+   * reaches from key frame to key frame, audio is split by time, so no packet is lost or duplicated between segments. `signal` also
+   * ends the work of the stage. Rejects with `SluiceError`. `mark` can mark frames of the first segment as skipped; only for a reader that can {@link plan}.
    */
   demux(
     tracks: readonly SourceTrack[],

@@ -176,7 +176,7 @@ class TsFile implements Media {
     return withLinkedAbort(signal, this.#closing.signal, async (either) => {
       try {
         const cut = this.#audio.isMadeFor(part)
-          ? this.#audio.remux(from, to, part)
+          ? this.#audio.remux(from, to, part, signal)
           : await this.#cut(from, to, part === "video" ? withoutAudio(this.#head) : this.#head, either);
         return format === "ts" ? cut : { ...cut, remuxer: connect(cut.remuxer, tsToFmp4("data")) };
       } catch (error) {

@@ -1,4 +1,4 @@
-import type { RandomAccess } from "../base/byte-source.ts";
+import type { AbortSignalLike, RandomAccess } from "../base/byte-source.ts";
 import { concatBytes } from "../base/bytes.ts";
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { TsStream } from "../media/ts-programme.ts";
@@ -19,7 +19,7 @@ export class TsReader {
   }
 
   /** Returns the packets that begin in the bytes `[start, end)`, 188 bytes each. */
-  async packets(start: number, end: number, signal?: AbortSignal): Promise<Uint8Array> {
+  async packets(start: number, end: number, signal?: AbortSignalLike): Promise<Uint8Array> {
     const to = Math.min(this.source.size, end);
     const bytes = await this.source.read({ start, end: to }, signal ? { signal } : {});
     return alignPackets(bytes, this.layout.stride, false, true).packets;
@@ -30,7 +30,7 @@ export class TsReader {
     stream: TsStream,
     start: number,
     chunkBytes: number,
-    signal?: AbortSignal,
+    signal?: AbortSignalLike,
   ): AsyncGenerator<TsUnit, void, undefined> {
     let from = start;
     let buffered = new Uint8Array(0);

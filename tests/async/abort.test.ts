@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { linkedAbort, withLinkedAbort } from "../../src/async/abort.ts";
+import { eitherSignal, linkedAbort, onAbort, withLinkedAbort } from "../../src/async/abort.ts";
 
 /** A controller whose signal counts its listeners. */
 function counted() {
@@ -63,4 +63,19 @@ test("linkedAbort: fires immediately if a signal has fired; never fires after re
   released.release();
   other.abort.abort();
   assert.equal(released.signal.aborted, false);
+});
+
+test("eitherSignal: fires with the reason of the first signal, and its listeners can be removed from both", () => {
+  for (const nth of [0, 1]) {
+    const both = [counted(), counted()] as const;
+    const either = eitherSignal(both[0].signal, both[1].signal);
+    let fired = 0;
+    const release = onAbort(either, () => fired++);
+    assert.equal(either.aborted, false);
+    both[nth]!.abort.abort(new Error(`number ${nth}`));
+    assert.equal(fired, 1);
+    assert.match(String(either.reason), new RegExp(`number ${nth}`));
+    release();
+    for (const { counts } of both) assert.equal(counts.listeners, 0);
+  }
 });

@@ -101,15 +101,15 @@ class TranscodingReader implements PacketReader {
   ): Promise<Demux> {
     const originals = tracks.map((track) => this.#original(track));
     const { demuxer, ...rest } = await this.#reader.demux(originals, segments, signal);
-    return { ...rest, demuxer: connect(demuxer, this.#stage(tracks, segments)) };
+    return { ...rest, demuxer: connect(demuxer, this.#stage(tracks, segments, signal)) };
   }
 
   /** The stage that replaces audio. It holds a segment, because that is transcoded as a whole. */
   #stage(
     tracks: readonly SourceTrack[],
     segments: readonly SegmentBounds[],
+    stopped: AbortSignalLike = new AbortController().signal,
   ): Remuxer<PacketBatch, PacketBatch> {
-    const stopped = new AbortController().signal;
     let held: TsMuxPacket[] = [];
     let next = 0;
     return new Remuxer({

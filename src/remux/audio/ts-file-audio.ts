@@ -1,4 +1,6 @@
+import { eitherSignal } from "../../async/abort.ts";
 import { assert } from "../../base/assert.ts";
+import type { AbortSignalLike } from "../../base/byte-source.ts";
 import { concatBytes } from "../../base/bytes.ts";
 import { SluiceError } from "../../base/errors.ts";
 import { TICKS_PER_SECOND } from "../../media/timestamps.ts";
@@ -92,8 +94,9 @@ export class TsFileAudio {
   }
 
   /** Makes segment by segment. The stage holds one segment, because its audio is converted as a whole. */
-  remux(from: number, to: number, part: MediaPart): Remux {
+  remux(from: number, to: number, part: MediaPart, signal?: AbortSignal): Remux {
     const { boundaries, reader, head, closed } = this.#parts;
+    const stopped = eitherSignal(signal, closed);
     const track = typeof part === "object" ? this.#parts.tracks[part.audio] : undefined;
     if (typeof part === "object" && track?.described.kind !== "audio")
       throw new SluiceError("no_such_segment", "the file has no such track");
@@ -122,15 +125,15 @@ export class TsFileAudio {
           planned.shift();
           chunks = [];
           bytes = 0;
-          const read = { ...segment, body, after: await this.#after(segment.end, closed) };
-          return [await (track ? this.#alone(track, read, closed) : this.#converted(read, closed))];
+          const read = { ...segment, body, after: await this.#after(segment.end, stopped) };
+          return [await (track ? this.#alone(track, read, stopped) : this.#converted(read, stopped))];
         },
       }),
     };
   }
 
   /** Returns a segment with the first audio track converted, in place of all audio. */
-  async #converted(segment: ReadSegment, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+  async #converted(segment: ReadSegment, signal: AbortSignalLike): Promise<Uint8Array<ArrayBuffer>> {
     const { boundaries, head } = this.#parts;
     const { index, body, after } = segment;
     const ticks = boundaries.startTicks(index + 1) - boundaries.startTicks(index);
@@ -149,7 +152,7 @@ export class TsFileAudio {
   async #alone(
     track: TsFileTrack,
     segment: ReadSegment,
-    signal: AbortSignal,
+    signal: AbortSignalLike,
   ): Promise<Uint8Array<ArrayBuffer>> {
     const { converter } = track;
     const seconds = converter ? CONVERSION_SECONDS : FRAME_SECONDS;
@@ -161,7 +164,7 @@ export class TsFileAudio {
     { pid, described: { language, codec, convertedFrom } }: TsFileTrack,
     { index, start, body, after }: ReadSegment,
     prerollSeconds: number,
-    signal: AbortSignal,
+    signal: AbortSignalLike,
   ): Promise<SegmentAudio> {
     const from = Math.max(0, start - this.#prerollBytes(prerollSeconds));
     const preroll = start > from ? await this.#parts.reader.packets(from, start, signal) : new Uint8Array(0);
@@ -182,7 +185,7 @@ export class TsFileAudio {
     return Math.ceil(Math.min(MAX_PREROLL_BYTES, Math.max(MIN_PREROLL_BYTES, bytes)));
   }
 
-  async #after(end: number, signal: AbortSignal): Promise<Uint8Array> {
+  async #after(end: number, signal: AbortSignalLike): Promise<Uint8Array> {
     const { reader, head } = this.#parts;
     const { size } = reader.source;
     for (let length = AFTER_STEP_BYTES; ; length *= 2) {
