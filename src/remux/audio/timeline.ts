@@ -8,6 +8,8 @@ const CONTIGUOUS_SECONDS = 0.01;
 const ROUNDING_SECONDS = 0.002;
 /** A longer gap is a jump of the clock and not silence. */
 const MAX_GAP_SECONDS = 15;
+/** Gaps of a segment together: hostile media could otherwise ask for hours of silence in a few bytes. */
+const MAX_SILENCE_SECONDS = 60;
 
 interface TimelineFormat {
   readonly sampleRate: number;
@@ -24,6 +26,8 @@ export class Timeline {
   /** The position after the last sample; undefined before the first one. */
   #end: number | undefined;
   #frameSamples = 0;
+  /** Silence that gaps may still add, in samples. */
+  #silenceLeft: number;
   /** The number of the first block. */
   firstBlock = 0;
 
@@ -32,6 +36,7 @@ export class Timeline {
     this.#format = format;
     this.#output = output;
     this.#limiter = new Limiter(format.channels);
+    this.#silenceLeft = MAX_SILENCE_SECONDS * format.sampleRate;
     this.#block = this.#emptyBlock();
   }
 
@@ -78,6 +83,8 @@ export class Timeline {
     if (Math.abs(gap) <= CONTIGUOUS_SECONDS * sampleRate) return this.#end;
     if (gap < 0 || gap > MAX_GAP_SECONDS * sampleRate) return undefined;
     const at = Math.max(this.#end, this.#grid(exact, count));
+    if (at - this.#end > this.#silenceLeft) return undefined;
+    this.#silenceLeft -= at - this.#end;
     this.#silence(at - this.#end);
     return at;
   }

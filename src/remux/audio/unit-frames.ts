@@ -45,7 +45,7 @@ export function decoderOf(codec: string): string {
 
 /** Returns true if the PES packets of this codec contain whole frames without a sync word. */
 export function hasUnitFrames(codec: string): boolean {
-  return codec in READERS;
+  return Object.hasOwn(READERS, codec);
 }
 
 /**

@@ -16,13 +16,15 @@ const LIBRARIES = { mp2: "mpeg", mp3: "mpeg", opus: "opus" } as const;
 
 /** Returns true if `openDecoder` has a decoder for this codec. */
 export function isDecodable(codec: string): boolean {
-  return codec in FFMPEG || codec in LIBRARIES || codec === "flac" || isPcm(codec);
+  return Object.hasOwn(FFMPEG, codec) || Object.hasOwn(LIBRARIES, codec) || codec === "flac" || isPcm(codec);
 }
 
 /** Loads the module of a decoder; undefined if it needs none. */
 export function loadDecoder(modules: CodecModules, codec: string): Promise<unknown> | undefined {
-  if (codec in FFMPEG) return modules.ffmpeg(FFMPEG[codec as keyof typeof FFMPEG][0]);
-  return codec in LIBRARIES ? modules.exports(LIBRARIES[codec as keyof typeof LIBRARIES]) : undefined;
+  if (Object.hasOwn(FFMPEG, codec)) return modules.ffmpeg(FFMPEG[codec as keyof typeof FFMPEG][0]);
+  return Object.hasOwn(LIBRARIES, codec)
+    ? modules.exports(LIBRARIES[codec as keyof typeof LIBRARIES])
+    : undefined;
 }
 
 /** Opens a decoder; undefined if the format is not supported. Rejects with `unsupported_codec` if the codec cannot be loaded. */
@@ -42,7 +44,7 @@ export async function openDecoder(
 
 async function openAny(modules: CodecModules, source: AudioSource): Promise<FrameDecoder | undefined> {
   const { codec, config } = source;
-  if (codec in FFMPEG) {
+  if (Object.hasOwn(FFMPEG, codec)) {
     const [script, id] = FFMPEG[codec as keyof typeof FFMPEG];
     const module = await modules.ffmpeg<FfmpegDecoders>(script);
     const decoder = new FfmpegDecoder(module, id, () => modules.discard(script));

@@ -40,7 +40,7 @@ export class FfmpegCodecs implements AudioCodecs {
   }
 
   decodes(codec: string): boolean {
-    return codec in CODEC_IDS || isPcm(codec);
+    return Object.hasOwn(CODEC_IDS, codec) || isPcm(codec);
   }
 
   prepare(): void {}

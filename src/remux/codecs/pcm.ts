@@ -47,5 +47,5 @@ export function openPcm({ codec, sampleRate = 48000, channels = 2 }: AudioSource
 
 /** Returns true if {@link openPcm} supports this codec. */
 export function isPcm(codec: string): boolean {
-  return codec in FORMATS;
+  return Object.hasOwn(FORMATS, codec);
 }

@@ -94,6 +94,14 @@ test("AudioTranscoder.run: fills a gap with silence, drops what overlaps and wha
   assert.equal(once.length, Math.ceil((tone.length * 1536) / 1024) + 1);
 });
 
+test("AudioTranscoder.run: gaps of a segment add at most a minute of silence", async () => {
+  const made = await plan(tone);
+  const hostile = tone.map((packet, i) => ({ ...packet, ptsSeconds: 10 * i }));
+  const frames = await transcoder.run(made, { before: [], own: hostile, isLast: true }, signal);
+  const seconds = (frames.length * 1024) / made.sampleRate;
+  assert.ok(tone.length > 20 && seconds > 50 && seconds < 63, String(seconds));
+});
+
 test("AudioTranscoder.run: stops when its signal fires", async () => {
   const made = await plan(tone);
   const controller = new AbortController();
