@@ -61,7 +61,7 @@ async function repeat<T>(times: number, work: () => Promise<T>): Promise<T[]> {
 
 /** CPU seconds of ffmpeg for the same conversion of the local file. */
 async function ffmpegConvert(file: string): Promise<number> {
-  const audio = ["-c:a", "aac", "-ac", "2", "-b:a", "160k"];
+  const audio = ["-c:a", "aac", "-ac", "2", "-b:a", "256k"];
   const convert = ["-benchmark", "-i", file, "-c:v", "copy", ...audio, "-f", "mpegts", "-y", "/dev/null"];
   const printed = await run("sh", ["-c", 'ffmpeg "$@" 2>&1', "ffmpeg", ...convert]);
   const [, user = "0", system = "0"] = /utime=([\d.]+)s stime=([\d.]+)s/.exec(printed) ?? [];
