@@ -10,6 +10,8 @@ import { createRoomRoutes, type Rooms, type ViewerSettings } from "./swarm.ts";
 
 /** What the page requests if the browser decodes only AAC and MP3. */
 const PAGE_CONVERSION = { all: true, mp3: false, ac3: false, isHls: true, channels: 2 } as const;
+/** What browsers decode after this conversion. */
+const PAGE_AUDIO = new Set(["aac", "mp3", "opus", "flac"]);
 
 /** One file of the page. `isHashed`: its path changes with its content. */
 interface PageAsset {
@@ -124,8 +126,10 @@ export function createPageRoutes(dependencies: PageDependencies): Hono<RouteEnv>
       const [tracks, playable] = [await tracksOf({}), await tracksOf({ conversion: PAGE_CONVERSION })];
       const all = tracks.filter(({ kind }) => kind === "audio");
       const languages = [...new Set(all.map(({ language }) => language))];
-      const isSilent = !playable.some(({ kind }) => kind === "audio");
-      const silent = isSilent ? [...new Set(all.map(({ codec }) => codec))] : [];
+      const heard = playable.filter(({ kind, codec }) => kind === "audio" && PAGE_AUDIO.has(codec));
+      const silent = all
+        .filter((track) => !heard.some(({ language }) => language === track.language))
+        .map(({ language, codec }) => ({ language, codec }));
       const opaque = tracks.flatMap(({ isOpaque, isPicture, language, codec }) =>
         isOpaque && !isPicture ? [{ language, codec }] : [],
       );

@@ -10,9 +10,11 @@ import { buildWebAssets } from "../../src/web/assets.ts";
 const FILES = [
   { index: 0, name: "<b>a</b>.mkv", size: 10, offset: 0, mime: "video/x-matroska", isPlayable: true },
 ];
-const TRACKS = ["video und", "audio ger", "audio eng", "audio ger", "subtitle fre"].map((track) => {
-  const [kind, language] = track.split(" ");
-  return { kind, language };
+const TRACKS = [
+  ...["video und h264", "audio ger A_TRUEHD", "audio eng A_TRUEHD", "audio ger aac", "subtitle fre subrip"],
+].map((track) => {
+  const [kind, language, codec] = track.split(" ");
+  return { kind, language, codec };
 });
 /** A stream whose pages may connect to these trackers. */
 const TRACKED = "cd".repeat(20);
@@ -160,10 +162,12 @@ test("page: lists the files of content and the order to play them, and releases 
   assert.equal(released, 1);
 });
 
-test("page: lists each audio language of a file once, and releases the content", async () => {
+test("page: lists each audio language of a file once, and the sound that cannot be decoded, and releases the content", async () => {
   const before = released;
   const response = await ask(`/app/content/${"a".repeat(40)}/0/languages`);
-  assert.deepEqual(await response.json(), { languages: ["ger", "eng"], silent: [], opaque: [] });
+  // German can be heard in another codec.
+  const silent = [{ language: "eng", codec: "A_TRUEHD" }];
+  assert.deepEqual(await response.json(), { languages: ["ger", "eng"], silent, opaque: [] });
   assert.equal((await ask(`/app/content/${"a".repeat(40)}/7/languages`)).status, 500);
   assert.equal(released, before + 2);
 });

@@ -64,8 +64,7 @@ export async function startSession(source, playerId, choice) {
   const isFile = source instanceof Uint8Array;
   const path = playbackPath(isFile ? undefined : source, "manifest.m3u8", choice);
   const start = new URLSearchParams({ format: "json", pid: playerId });
-  if (!plays("ac-3", "ec-3")) start.set("transcode_audio", "1");
-  else if (!plays("mp3")) start.set("transcode_mp3", "1");
+  if (!plays("ac-3", "ec-3", "dtsc", "mp4a.40.33", "mp3")) start.set("transcode_audio", "1");
   const init = isFile
     ? {
         method: "POST",
@@ -133,9 +132,10 @@ export async function contentOf(infohash, signal) {
 }
 
 /**
- * The languages of the audio tracks; the codecs of the audio if none can be decoded; the subtitles that are not text.
+ * The languages of the audio tracks; the tracks in languages of which none can be decoded; the subtitles that are not text.
  *
- * @typedef {{ languages: string[], silent: string[], opaque: { language: string, codec: string }[] }} Sound
+ * @typedef {{ language: string, codec: string }} NamedTrack
+ * @typedef {{ languages: string[], silent: NamedTrack[], opaque: NamedTrack[] }} Sound
  */
 
 /** The tracks of content that has none in a file.

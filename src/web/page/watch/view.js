@@ -1,7 +1,7 @@
 // @ts-check
 
 import { byId, make, options } from "../parts/dom.js";
-import { bytesText, sparklinePath, speedText, statusText } from "../parts/figures.js";
+import { bytesText, languageName, sparklinePath, speedText, statusText } from "../parts/figures.js";
 import { t } from "../parts/text.js";
 
 /**
@@ -193,22 +193,27 @@ export function showFiles(page, files, chosen) {
 const CODEC_NAMES = new Map([
   ["A_TRUEHD", "TrueHD"],
   ["mlpa", "TrueHD"],
+  ["truehd", "TrueHD"],
   ["aac_latm", "AAC (LATM)"],
 ]);
 
 /**
- * Says that the sound of a file cannot be played; hides that if `codecs` is empty.
+ * Says which sound of a file cannot be played; hides that if there is none.
  *
  * @param {Elements} page
- * @param {readonly string[]} codecs
+ * @param {readonly import("./engine.js").NamedTrack[]} tracks
  */
-export function showSilent(page, codecs) {
-  const names = codecs.map((codec) => CODEC_NAMES.get(codec) ?? codec).join(", ");
+export function showSilent(page, tracks) {
+  const named = tracks.map(({ language, codec }) => {
+    const name = CODEC_NAMES.get(codec) ?? codec;
+    return language === "und" ? name : `${languageName(language)}, ${name}`;
+  });
+  const names = [...new Set(named)].join("; ");
   page.silent.textContent = t(
     "The sound ({names}) cannot be decoded here. Open the original file in a player such as VLC.",
     { names },
   );
-  page.silent.hidden = codecs.length === 0;
+  page.silent.hidden = tracks.length === 0;
 }
 
 /**
