@@ -6,7 +6,6 @@ import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-b
 import { testsThatNeed } from "../parts/needs.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
-import { makeMedia } from "../remux/make-media.ts";
 import { LAUNCH } from "./chromium-launch.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium");
@@ -168,43 +167,6 @@ describe("a live stream in two qualities on the start page in Chromium", { timeo
         });
         assert.ok(Math.abs(starts[0]! - starts[1]!) <= 90, `${starts} differ by more than 1 ms`);
       } finally {
-        await engine.stop();
-        await source.stop();
-      }
-    }),
-  );
-});
-
-describe("a live stream with AC-3 on the start page in Chromium", { timeout: 300_000 }, () => {
-  ffmpegTest(
-    "plays with sound, which the engine converts to a rendition of its own",
-    { timeout: 280_000 },
-    inRealTime(async () => {
-      const picture = ["-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25:duration=20"];
-      const sound = ["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000:duration=20"];
-      const codecs = "-c:v libx264 -preset veryfast -g 25 -pix_fmt yuv420p -c:a ac3".split(" ");
-      const place = await makeMedia("live-ac3.ts", [...picture, ...sound, ...codecs]);
-      const source = await startBroadcast({ place }, { flags: ["--loop"] });
-      const engine = await startEngine();
-      const browser = await chromium.launch(LAUNCH);
-      try {
-        const page = await browser.newPage({ viewport: { width: 1100, height: 1000 } });
-        page.setDefaultTimeout(75_000);
-        const requests: string[] = [];
-        page.on("request", (request) => requests.push(request.url()));
-        await page.goto(`${engine.url}/`);
-        await page.fill("#link", `sluice:?magnet=${encodeURIComponent(source.magnet)}`);
-        await page.click("#play");
-        await plays(page, 3);
-        await page.waitForFunction(() => {
-          const video = document.querySelector("video") as { webkitAudioDecodedByteCount?: number } | null;
-          return (video?.webkitAudioDecodedByteCount ?? 0) > 0;
-        });
-        assert.ok(requests.some((url) => /\/\d+\.a1\.ts$/.test(url)));
-        assert.ok(!requests.some((url) => /\.a501\.ts$/.test(url)));
-        if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/live-ac3.png` });
-      } finally {
-        await browser.close();
         await engine.stop();
         await source.stop();
       }
