@@ -178,7 +178,9 @@ function chooseContainer(media: Media, request: PlaybackRequest): "ts" | "fmp4" 
   return container;
 }
 
-function isBetterAsFmp4({ tsProblem, fmp4Problem, silentIn }: Media): boolean {
+function isBetterAsFmp4({ tsProblem, fmp4Problem, silentIn, separateAudio }: Media): boolean {
   if (fmp4Problem) return false;
-  return tsProblem !== undefined || (silentIn.includes("ts") && !silentIn.includes("fmp4"));
+  if (tsProblem !== undefined || (silentIn.includes("ts") && !silentIn.includes("fmp4"))) return true;
+  // A language in FLAC or Opus would be missing in MPEG-TS.
+  return separateAudio.fmp4.length > separateAudio.ts.length;
 }

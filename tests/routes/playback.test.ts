@@ -327,6 +327,16 @@ test("HLS uses fMP4 if only fMP4 can carry the audio; MPEG-TS then plays the pic
   assert.equal((await app.call(start.headers.get("location")!)).status, 200);
 });
 
+test("HLS uses fMP4 if it carries more of the audio tracks", async () => {
+  const app = fakeApp();
+  app.transfers.prepare = (transfer) => {
+    transfer.bringData();
+    transfer.media_.separateAudio = { ts: [], fmp4: [1] };
+  };
+  const hls = await app.json(`/ace/manifest.m3u8?infohash=${film.infohash}&format=json`, post(film.bytes));
+  assert.match(await (await app.call(hls.response.playback_url)).text(), /\.m4s/);
+});
+
 test("error: a start timeout answers 500 on the session URL", async () => {
   const app = fakeApp({ hasData: false, settings: { peersTimeoutMs: 5_000 } });
   const start = await app.call(`/ace/getstream?magnet=${magnet(film.infohash)}`);
