@@ -5,7 +5,6 @@ import { createYielder } from "../event-loop.ts";
 import { unzippedBody } from "../playlist-body.ts";
 import { GuideFile } from "./guide-file.ts";
 import type { SourceRecord } from "./guide-sources.ts";
-import { XmltvReader } from "./xmltv-reader.ts";
 
 /** Programmes that ended earlier are dropped: catch-up of a week. */
 export const PAST_SECONDS = 7 * 86_400;
@@ -84,6 +83,8 @@ async function readGuide(
 ): Promise<void> {
   const from = clock.unixSeconds() - PAST_SECONDS;
   const to = clock.unixSeconds() + FUTURE_SECONDS;
+  // Loaded here, because most engines never read a guide.
+  const { XmltvReader } = await import("./xmltv-reader.ts");
   const reader = new XmltvReader({
     channel: (channel) => file.addChannel(channel),
     programme(programme) {
