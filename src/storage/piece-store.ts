@@ -111,6 +111,16 @@ export class PieceStore implements MemoryOwner {
     if (before) this.#parts.memory.changed();
   }
 
+  /** Frees the memory of pieces that are on disk and that no reader needs soon. */
+  releaseSaved(): void {
+    for (const entry of this.#entries) {
+      if (entry?.state !== "saved" || this.isWanted(entry.piece)) continue;
+      this.#parts.memory.remove(entry);
+      this.evicted(entry);
+    }
+    this.#parts.memory.changed();
+  }
+
   isWanted(piece: number): boolean {
     return this.#wants[piece]! > 0;
   }

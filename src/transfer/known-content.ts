@@ -110,6 +110,11 @@ export class KnownContent {
     this.#bucket?.verified(piece);
   }
 
+  /** Frees the memory of pieces that can be read from disk again: no player is left. */
+  releaseMemory(): void {
+    this.#store.releaseSaved();
+  }
+
   /** Returns a copy of `length` bytes of a piece from `begin`; undefined if the piece is not held. */
   block(piece: number, begin: number, length: number) {
     const cut = (bytes: Uint8Array | undefined) => bytes?.slice(begin, begin + length);

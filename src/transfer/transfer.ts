@@ -173,6 +173,7 @@ export class SwarmTransfer implements ActiveTransfer {
   setIdle(isIdle: boolean): void {
     this.#isIdle = isIdle;
     this.#driver?.setIdle(isIdle);
+    if (isIdle) this.#known?.releaseMemory();
   }
 
   /** Takes over an incoming connection; returns undefined if there is no swarm for it yet. */

@@ -31,6 +31,22 @@ test("DiskCache: pieces survive a restart and are verified when read", () =>
     await folder.close();
   }));
 
+test("PieceStore.releaseSaved: frees pieces that are on disk and outside all windows, and they stay held", () =>
+  inFolder(async (path) => {
+    const { file, content } = someContent(4 * MIB, 256 * 1024);
+    const parts = await someCache(path, LIMITS);
+    const { store, folder, dropped } = await someStore(parts, file);
+    putPieces(store, parts.pool, content, [0, 1, 2]);
+    store.releaseSaved();
+    assert.equal(parts.pool.inUseBytes, 3 * 256 * 1024, "nothing is on disk yet");
+    await folder.close();
+    store.moveWindow(undefined, { start: 0, end: 1 });
+    store.releaseSaved();
+    assert.equal(parts.pool.inUseBytes, 256 * 1024);
+    assert.deepEqual([store.peek(1), store.held.count, dropped], [undefined, 3, []]);
+    store.close();
+  }));
+
 test("DiskCache: a damaged piece is dropped and never returned", () =>
   inFolder(async (path) => {
     const { file, content } = someContent(4 * MIB, 256 * 1024);
