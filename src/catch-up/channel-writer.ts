@@ -5,6 +5,7 @@ import { PieceCutter } from "../media/live-cut.ts";
 import type { LivePiece } from "../media/live-piece.ts";
 import { deltaTicks, TICKS_PER_SECOND } from "../media/timestamps.ts";
 import { TsRestamper } from "../media/ts-restamp.ts";
+import { StablePids } from "../remux/streams/stable-pids.ts";
 import { TsEntry } from "../remux/ts-join.ts";
 import type { Clock, Files, OpenFile } from "../runtime/contract.ts";
 import type { Block, KeptBlocks } from "./kept-blocks.ts";
@@ -50,6 +51,7 @@ export class ChannelWriter {
   readonly #parts: WriterDependencies;
   readonly #channel: string;
   readonly #restamper = new TsRestamper();
+  readonly #pids = new StablePids();
   readonly #queue = new SerialQueue();
   #version = 0;
   #entry: TsEntry | undefined;
@@ -68,12 +70,13 @@ export class ChannelWriter {
   async continueLast(): Promise<void> {
     const { blocks, files, unixMs } = this.#parts;
     const last = blocks.of(this.#channel).at(-1);
-    // After a restart the version differs from the last one, because the source may have other PIDs.
+    // After a restart the version differs from the last one, because the source may have other streams.
     this.#version = Math.floor(unixMs() / 1000) % VERSIONS;
     if (!last) return;
     const tail = new Uint8Array(Math.min(TAIL_BYTES, last.bytes));
     const file = await files.open(blocks.path(last));
     await file.read(last.bytes - tail.length, tail).finally(() => file.close());
+    this.#pids.learn(tail);
     this.#restamper.restamp(tail);
   }
 
@@ -105,6 +108,7 @@ export class ChannelWriter {
     if (packets.length === 0) return undefined;
     if (!this.#isJoined) this.#restamper.join(this.#entry!.first!);
     this.#isJoined = true;
+    this.#pids.apply(this.#entry!, packets);
     return this.#write(this.#cutter!.push(packets, this.#parts.unixMs()));
   }
 

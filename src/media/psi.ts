@@ -211,6 +211,19 @@ export function buildPmt(pmt: Pmt): Uint8Array<ArrayBuffer> {
   return withChecksum(section);
 }
 
+/** Returns the PMT with another programme number, and `pidFor` of the PIDs of its streams and its clock. The section must be valid. */
+export function renumberPmt(
+  section: Uint8Array,
+  programme: number,
+  pidFor: (pid: number) => number,
+): Uint8Array<ArrayBuffer> {
+  const changed = Uint8Array.from(section);
+  writeU16(changed, 3, programme);
+  writeU16(changed, 8, 0xe000 | pidFor(readU16(changed, 8) & 0x1fff));
+  for (const entry of entriesOf(changed)) writeU16(entry, 1, 0xe000 | pidFor(pidOf(entry)));
+  return withChecksum(changed);
+}
+
 /** Returns the PMT with the streams of `pids` first, in that order; the other streams follow in their order. */
 export function reorderPmt(section: Uint8Array, pids: readonly number[]): Uint8Array<ArrayBuffer> {
   const rank = (entry: Uint8Array) =>

@@ -4,6 +4,7 @@ import { after, type Instant } from "../base/time.ts";
 import { noFacts } from "../live/input/source-feed.ts";
 import { PatternFeed } from "../live/input/source-pattern.ts";
 import { TsRestamper } from "../media/ts-restamp.ts";
+import { StablePids } from "../remux/streams/stable-pids.ts";
 import type { Clock } from "../runtime/contract.ts";
 import { type ChannelSource, type Delivery, Feed } from "./channel-feed.ts";
 import type { ChannelReport } from "./diagnosis/channel-rows.ts";
@@ -59,6 +60,7 @@ export class Channel {
   readonly #dependencies: ChannelDependencies;
   readonly #sources: readonly ChannelSource[];
   readonly #restamper = new TsRestamper();
+  readonly #pids = new StablePids();
   /** Open sources, the oldest first. */
   #feeds: Feed[] = [];
   /** The one of them that was played last. */
@@ -260,10 +262,12 @@ export class Channel {
       feed.isJoined = true;
       this.joints++;
     }
+    const { entry } = feed;
     const jump = this.#restamper.jumpAt(packets);
     // The source continues with other times, such as after a new connection: this is a joint as well.
     if (jump !== undefined) feed.restart(this.#version++, packets.subarray(jump));
     const played = packets.subarray(0, jump);
+    this.#pids.apply(entry, played);
     this.#restamper.restamp(played);
     const now = this.#dependencies.clock.now();
     if (feed !== this.#pattern) feed.watch.push(played, now, now - since);

@@ -1,5 +1,6 @@
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import { TsRestamper } from "../media/ts-restamp.ts";
+import { StablePids } from "../remux/streams/stable-pids.ts";
 import { TsEntry } from "../remux/ts-join.ts";
 import type { OpenFile } from "../runtime/contract.ts";
 
@@ -9,11 +10,12 @@ const TAIL_BYTES = TS_PACKET_BYTES * 10_000;
 const VERSIONS = 32;
 
 /**
- * Fits a transport stream to the end of a recorded file: it begins with a key frame, and times, clock and counters continue those of the file, so
+ * Fits a transport stream to the end of a recorded file: it begins with a key frame, and times, clock, counters and PIDs continue those of the file, so
  * that a gap adds nothing to the duration. The first stream of a file is unchanged.
  */
 export class JoinedStream {
   readonly #restamper = new TsRestamper();
+  readonly #pids = new StablePids();
   readonly #entry: TsEntry | undefined;
   #isJoined = false;
 
@@ -27,6 +29,7 @@ export class JoinedStream {
     const joined = new JoinedStream(new TsEntry(count % VERSIONS));
     const tail = new Uint8Array(Math.min(TAIL_BYTES, bytes));
     await file.read(bytes - tail.length, tail);
+    joined.#pids.learn(tail);
     joined.#restamper.restamp(tail);
     return joined;
   }
@@ -38,6 +41,7 @@ export class JoinedStream {
     if (packets.length === 0) return packets;
     if (!this.#isJoined) this.#restamper.join(this.#entry.first!);
     this.#isJoined = true;
+    this.#pids.apply(this.#entry, packets);
     this.#restamper.restamp(packets);
     return packets;
   }

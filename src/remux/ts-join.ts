@@ -6,7 +6,7 @@ import { clockReferenceAt } from "../media/ts-clock.ts";
 import { isUnitStartAt, NULL_PID, pidAt, TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import { leadingStream, streamsOf, type TsStream } from "../media/ts-programme.ts";
 import type { FirstTimes } from "../media/ts-restamp.ts";
-import { TableReader } from "../media/ts-tables.ts";
+import { TableReader, type TsTables } from "../media/ts-tables.ts";
 import { nextUnit } from "../media/ts-units.ts";
 import { type TablesWriter, tablesWriter } from "./ts-tables-writer.ts";
 
@@ -18,10 +18,11 @@ const MAX_PENDING_BYTES = 188 * 22_000;
  * first. `TsRestamper.join` then fits its times to the stream before it.
  */
 export class TsEntry {
-  /** The version of PAT and PMT; it must differ from that of the stream before, whose PIDs may be others. */
-  readonly #version: number;
+  /** The version of PAT and PMT; it must differ from that of the stream before, whose tables may be others. */
+  readonly version: number;
   readonly #aligner: PacketAligner;
   readonly #reader: TableReader;
+  #tables: TsTables | undefined;
   #writer: TablesWriter | undefined;
   #tableRepeats = 0;
   /** Packets before the first key frame is found. */
@@ -33,7 +34,7 @@ export class TsEntry {
 
   /** `before`: the entry of the same stream so far, whose tables are known. */
   constructor(version: number, before?: TsEntry) {
-    this.#version = version;
+    this.version = version;
     this.#aligner = before ? before.#aligner : new PacketAligner();
     this.#reader = before ? before.#reader : new TableReader();
   }
@@ -41,6 +42,11 @@ export class TsEntry {
   /** The times of the first key frame; undefined until it was returned. */
   get first(): FirstTimes | undefined {
     return this.#first;
+  }
+
+  /** The tables that were written last, apart from their version; undefined until a packet was returned. */
+  get tables(): TsTables | undefined {
+    return this.#tables;
   }
 
   /** Takes the next bytes; returns packets that are the caller's, empty before the first key frame. */
@@ -88,7 +94,8 @@ export class TsEntry {
     const tables = this.#reader.tables(false);
     if (tables === undefined) return undefined;
     const streams = streamsOf(tables.pmt);
-    this.#writer = tablesWriter(tables, this.#version);
+    this.#tables = tables;
+    this.#writer = tablesWriter(tables, this.version);
     this.#kept = new Set([tables.pmt.pcrPid, ...streams.map(({ pid }) => pid)]);
     return leadingStream(streams);
   }

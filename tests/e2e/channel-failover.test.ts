@@ -61,7 +61,9 @@ for (const [name, commandOf] of Object.entries(PLAYERS))
       await player.stop();
       assert.equal(channel.connections(), 1);
       const received = channel.received();
-      const { faults } = checkTs(received);
+      const { faults, units } = checkTs(received);
+      // Players read the tables once.
+      assert.equal(units.size, 2);
       // No clock for a while: what players notice as a gap, which the next check measures.
       assert.deepEqual(
         faults.filter((fault) => !/ticks without a clock/.test(fault)),
@@ -85,17 +87,18 @@ for (const [name, commandOf] of Object.entries(PLAYERS))
 async function startChannel(attempt: Attempt) {
   const scratch = await tempFolder("failover");
   attempt.after(() => scratch.remove());
-  const sources: { process: RunningProcess; readonly port: number }[] = [];
-  const start = (port: number) => {
+  const sources: { process: RunningProcess; readonly port: number; readonly shift: number }[] = [];
+  const start = (port: number, shift: number) => {
     const [command, ...args] = runtimeCommand();
-    const started = startProcess(command, [...args, SERVER, String(port)]);
+    const started = startProcess(command, [...args, SERVER, String(port), String(shift)]);
     attempt.after(() => started.stop());
     return started;
   };
   for (let i = 0; i < SOURCES; i++) {
-    const source = start(0);
+    // The sound of a source has the PID of the next one's picture.
+    const source = start(0, i);
     const port = Number((await source.line((line) => line.startsWith("port "))).slice(5));
-    sources.push({ process: source, port });
+    sources.push({ process: source, port, shift: i });
   }
   const env = { SLUICE_DHT: "off", SLUICE_LSD: "off", SLUICE_PORT_MAPPING: "off", SLUICE_STORE: "memory" };
   const engine = await startEngine({ env });
@@ -141,7 +144,7 @@ async function startChannel(attempt: Attempt) {
       const source = sources[ids.indexOf(Number(/plays item (\d+)/.exec(playing)![1]))]!;
       source.process.child.kill("SIGKILL");
       // Not restarted at once: the engine would connect to it again, without a switch.
-      if (killed) killed.process = start(killed.port);
+      if (killed) killed.process = start(killed.port, killed.shift);
       killed = source;
     },
     /** The number of switches; -1 while no source plays. */

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { pidAt } from "../../src/media/ts-packet.ts";
+import { TableReader } from "../../src/media/ts-tables.ts";
 import { channelStream, sessionSource } from "../../src/playback/channel-stream.ts";
 import type { PlaybackRequest, Session } from "../../src/playback/contract.ts";
 import { PlayedChannels } from "../../src/playback/diagnosis/channel-rows.ts";
@@ -43,6 +45,14 @@ async function player(sources: FakeSource[]) {
   };
 }
 
+/** The last tables of a stream. */
+function tablesOf(packets: Uint8Array) {
+  const reader = new TableReader();
+  for (let at = 0; at < packets.length; at += 188)
+    if (reader.wants(pidAt(packets, at))) reader.push(packets, at);
+  return reader.tables(true)!;
+}
+
 /** Seconds of video: the pattern has a key frame each second. */
 function seconds(bytes: Uint8Array): number {
   const { faults, keyframes, clockGapTicks } = checkTs(bytes);
@@ -71,6 +81,35 @@ test("channelStream: a source that ends is followed by the next one, with contin
   assert.equal(seconds(received()), 4);
   await stop();
   assert.equal(two.closed, 1);
+});
+
+test("channelStream: streams of a source with other PIDs get those of the first one", async () => {
+  const [one, two] = [new FakeSource("one", 500_000), new FakeSource("two", 90_000)];
+  // PMT, video and sound: exchanged, and one that the first source uses for something else.
+  two.pids = new Map([
+    [0x1000, 0x101],
+    [0x100, 0x1000],
+    [0x101, 0x30],
+  ]);
+  const { received, stop } = await player([one, two]);
+  one.end();
+  await settled();
+  two.send();
+  two.send();
+  // A new connection to it starts elsewhere.
+  two.jump(4_000);
+  two.send();
+  two.send();
+  await settled();
+  const stream = received();
+  assert.equal(seconds(stream), 5);
+  const { units } = checkTs(stream);
+  assert.deepEqual([...units.keys()].sort(), [0x100, 0x101]);
+  const first = stream.subarray(0, 188 * 2);
+  const tables = tablesOf(stream);
+  assert.deepEqual(tables.pmtPid, tablesOf(first).pmtPid);
+  assert.deepEqual({ ...tables.pmt, version: 0 }, { ...tablesOf(first).pmt, version: 0 });
+  await stop();
 });
 
 test("channelStream: a source whose clock jumps continues with continuous times and counters", async () => {

@@ -3,12 +3,15 @@ import { PATTERN_SOUND_CONFIG } from "../../src/media/test-pattern/sound.ts";
 import { TestPattern } from "../../src/media/test-pattern/test-pattern.ts";
 import type { ChannelSource } from "../../src/playback/channel-feed.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
+import { renumbered } from "../parts/renumbered-ts.ts";
 
 const PATTERN = new TestPattern();
 
 /** A source whose clock begins at `second`, and that sends what the test tells it to. */
 export class FakeSource implements ChannelSource {
   readonly name: string;
+  /** Other PIDs than those of the test pattern, by these. */
+  pids: ReadonlyMap<number, number> = new Map();
   opened = 0;
   closed = 0;
   fails = false;
@@ -43,7 +46,8 @@ export class FakeSource implements ChannelSource {
   /** Sends a second of the stream, without its first packets if `from` is given. */
   send(from = 0): void {
     const second = this.#second++;
-    this.#controller!.enqueue(this.#muxer.segment(framesOf(second, second)).subarray(188 * from));
+    const packets = this.#muxer.segment(framesOf(second, second));
+    this.#controller!.enqueue(renumbered(packets, this.pids).subarray(188 * from));
   }
 
   /** Sends a second again that was sent before, with new times. */

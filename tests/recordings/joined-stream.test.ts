@@ -4,6 +4,7 @@ import { readPesHeader } from "../../src/media/pes.ts";
 import { PAT_PID } from "../../src/media/psi.ts";
 import { isUnitStartAt, payloadStartAt, pidAt } from "../../src/media/ts-packet.ts";
 import { JoinedStream } from "../../src/recordings/joined-stream.ts";
+import { renumbered } from "../parts/renumbered-ts.ts";
 import { framesOf, newMuxer } from "../playback/fake-channel-source.ts";
 
 /** The seconds `[from, to)` of a source, as a new encoder sends them. */
@@ -50,6 +51,19 @@ test("JoinedStream: streams of other times and encoders have the duration of the
     for (const [i, time] of times.entries()) assert.ok(i === 0 || time > times[i - 1]!, `${pid} ${i}`);
   }
   assert.equal(timesOf(file, PAT_PID).breaks, 0);
+});
+
+test("JoinedStream: a stream with other PIDs gets those of the file", async () => {
+  const pids = new Map([
+    [256, 300],
+    [257, 256],
+  ]);
+  const file = await recording(
+    media(10, 12),
+    media(50, 52).map((packets) => renumbered(packets, pids)),
+  );
+  for (const pid of [256, 257]) assert.ok(timesOf(file, pid).times.at(-1)! > 13, String(pid));
+  assert.deepEqual(timesOf(file, 300).times, []);
 });
 
 test("JoinedStream: a stream that begins without a key frame is kept from its first one on", async () => {
