@@ -112,8 +112,11 @@ export class XtreamLists {
 
   #film(item: Item, number: number, base: string) {
     const { logo: cover } = this.#library.exportedNames(item, base);
+    const stream = streamOf(item, number, "movie", cover);
     return {
-      ...streamOf(item, number, "movie", cover),
+      ...stream,
+      title: stream.name,
+      plot: item.description,
       rating: "",
       rating_5based: 0,
       container_extension: "mp4",
@@ -121,37 +124,19 @@ export class XtreamLists {
   }
 
   #filmInfo(item: Item, base: string) {
-    const { logo: cover } = this.#library.exportedNames(item, base);
-    const {
-      stream_id,
-      name,
-      added,
-      category_id,
-      category_ids,
-      container_extension,
-      custom_sid,
-      direct_source,
-    } = this.#film(item, 1, base);
+    const { stream_icon: cover, num: _, ...film } = this.#film(item, 1, base);
     return {
       info: {
-        name,
+        name: film.name,
         movie_image: cover,
         cover_big: cover,
+        // Clients read the first picture and the id without a check.
+        backdrop_path: cover === "" ? [] : [cover],
+        tmdb_id: "",
         plot: item.description,
         description: item.description,
       },
-      movie_data: {
-        ...{
-          stream_id,
-          name,
-          added,
-          category_id,
-          category_ids,
-          container_extension,
-          custom_sid,
-          direct_source,
-        },
-      },
+      movie_data: film,
     };
   }
 
@@ -216,6 +201,7 @@ function listing(programme: Programme, channelId: string, now: number) {
     channel_id: channelId,
     start_timestamp: String(start),
     stop_timestamp: String(stop),
+    stop: xtreamTime(stop),
     now_playing: start <= now && now < stop ? 1 : 0,
   };
 }
