@@ -58,8 +58,45 @@ const ROUTES: readonly (readonly [kind: TargetKind, path: string])[] = [
   ["own", "/openapi.json"],
   ["own", "/app/content/x"],
   ["own", "/nothing"],
+  // For televisions: exports and the guide, the tuner, Xtream Codes, catch-up, recordings, DLNA.
+  ["own", "/tv"],
+  ["own", "/tv/kodi"],
+  ["own", "/epg.xml"],
+  ["own", "/epg.xml.gz"],
+  ["own", "/guide/1-1700000000.ics"],
+  ["own", "/discover.json"],
+  ["own", "/lineup.json"],
+  ["own", "/lineup_status.json"],
+  ["own", "/lineup.post?scan=start"],
+  ["own", "/auto/v1"],
+  ["own", "/player_api.php?username=a@b.example&password=c"],
+  ["own", "/get.php?username=a@b.example&password=c"],
+  ["own", "/xmltv.php?username=a@b.example&password=c"],
+  ["own", "/live/a@b.example/c/1.ts"],
+  ["own", "/movie/a@b.example/c/1.mp4"],
+  ["own", "/a@b.example/c/1"],
+  ["own", "/timeshift/a@b.example/c/60/2026-11-23:20-15/1.ts"],
+  ["own", "/streaming/timeshift.php?username=a@b.example&password=c&stream=1"],
+  ["own", "/catch-up/1.ts?utc=1700000000&duration=60"],
+  ["own", "/catch-up/1.m3u8?utc=1700000000&duration=60"],
+  ["own", "/catch-up/1/1/0-188.ts"],
+  ["own", "/recordings/1.ts"],
+  ["own", "/recordings/1.mkv"],
+  ["own", "/recordings/1.m3u8"],
+  ["own", "/recordings/1/188/0.ts"],
+  ["own", "/dlna/description.xml"],
+  ["own", "/dlna/control/ContentDirectory"],
+  ["own", "/dlna/media/item-1.ts"],
   ["static", "/docs"],
   ["static", "/"],
+];
+
+const METHODS_FOR_TELEVISIONS = [
+  ...["epg_source_get_list", "epg_source_add", "epg_source_update", "epg_source_delete"],
+  ...["get_epg_match", "set_epg_match", "search_epg"],
+  ...["get_channel_sources", "set_channel_sources", "catch_up_list", "catch_up_set"],
+  ...["recording_list", "recording_add", "recording_stop", "recording_convert", "recording_delete"],
+  ...["recording_series_list", "recording_series_add", "recording_series_delete"],
 ];
 
 /** Methods that extend the interface. */
@@ -69,9 +106,10 @@ const OWN_METHODS: readonly (readonly [name: string, kind: TargetKind])[] = [
   ["broadcast_stop", "switch"],
   ["broadcast_list", "private"],
   ["broadcast_get_status", "private"],
+  ...METHODS_FOR_TELEVISIONS.map((name) => [name, "private"] as const),
 ];
 
-/** All 38 methods of the interface, extensions, and every family of routes. */
+/** All 38 methods of the interface, extensions, and every family of routes, also those that are off by default. */
 export const TARGETS: readonly Target[] = [
   ...INTERFACE_METHODS.map(({ name, isPublic, isRemote }): Target => {
     const open = OPEN_METHODS.has(name) ? "open" : "closed";

@@ -2,9 +2,12 @@ import { createApp } from "../../../routes/app.ts";
 import { createAccessControl } from "../../../src/accounts/access-control.ts";
 import type { AccessControl } from "../../../src/accounts/account-contract.ts";
 import { type Random, randomBelow } from "../../../src/base/random.ts";
+import { createMediaServer } from "../../../src/devices/media-server.ts";
 import { fakeEngine } from "../../engine/fake-engine.ts";
 import { fakeLibrary } from "../../library/fake-library.ts";
 import { MapStore } from "../../library/map-store.ts";
+import { FakeCatchUp } from "../fake-catch-up.ts";
+import { fakeRecordings } from "../fake-recordings.ts";
 import {
   ADDRESS_CLASSES,
   ALLOWED_HOSTS,
@@ -158,6 +161,9 @@ function appWith(access: AccessControl, switches: (typeof SWITCHES)[number]) {
     library: { ...fakeLibrary(), access: accessControl },
     allowedHosts: ALLOWED_HOSTS,
     access: { ownNames: OWN_NAMES, allowedOrigins: [LISTED_ORIGIN] },
+    ...{ tunerId: "1012345A", servesXtream: true, catchUp: new FakeCatchUp() },
+    recordings: fakeRecordings().recordings,
+    mediaServer: createMediaServer({ udn: "uuid:1", name: "Sluice", version: "1" }, 1),
   });
 }
 
