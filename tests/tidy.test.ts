@@ -26,7 +26,7 @@ const ROOMS: readonly Room[] = [
   { path: "src/media/test-pattern", layer: 1.1, packages: [] },
   { path: "src/async", layer: 2, packages: [] },
   { path: "src/protocol", layer: 2, packages: [] },
-  { path: "src/outbound", layer: 3, packages: ["aws4fetch"] },
+  { path: "src/outbound", layer: 3, packages: ["aws4fetch", "xz-decompress"] },
   { path: "src/remux/codecs", layer: 2.9, packages: [] },
   { path: "src/remux", layer: 3, packages: ["mediabunny", "mux.js"] },
   { path: "src/remux/streams", layer: 3.1, packages: ["mediabunny"] },

@@ -1,14 +1,16 @@
 import { SluiceError } from "../base/errors.ts";
-import { inflated } from "../outbound/inflate.ts";
+import { inflated, type PackedFormat } from "../outbound/inflate.ts";
 import { yieldToLoop } from "./event-loop.ts";
 
 /** A list of 200,000 entries has about 40 MiB. */
 export const MAX_LIST_BYTES = 64 * 1024 * 1024;
+/** The first bytes of gzip (RFC 1952 2.3.1), and of XZ (The .xz File Format 2.1.1.1). No text begins with them. */
+const MAGIC = { gzip: [0x1f, 0x8b], xz: [0xfd, 0x37] } satisfies Partial<Record<PackedFormat, number[]>>;
 /** Parsing a block takes a few milliseconds. */
 const BLOCK_BYTES = 64 * 1024;
 
 /**
- * Reads a whole list as blocks of at most 64 KiB and decompresses gzip (detected by the first bytes). Rejects with
+ * Reads a whole list as blocks of at most 64 KiB and decompresses gzip and XZ (detected by the first bytes). Rejects with
  * `too_large`, with `not_a_playlist` if the compressed data is invalid or a bomb, and with the errors of the body.
  */
 export async function readListBody(
@@ -22,20 +24,21 @@ export async function readListBody(
     const isNetworkError = thrown instanceof SluiceError && !/compress|larger/.test(thrown.message);
     const isTooLarge = thrown instanceof SluiceError && thrown.code === "too_large";
     if (isNetworkError || isTooLarge || signal.aborted) throw thrown;
-    const why = thrown instanceof SluiceError ? thrown.message : "its gzip data is invalid";
+    const why = thrown instanceof SluiceError ? thrown.message : "its data is invalid";
     throw new SluiceError("not_a_playlist", `the list cannot be decompressed: ${why}`, { cause: thrown });
   }
 }
 
-/** Decompresses a body if its first bytes are those of gzip (RFC 1952 2.3.1); errors if it becomes longer than `limitBytes`. */
+/** Decompresses a body if its first bytes are those of gzip or XZ; errors if it becomes longer than `limitBytes`. */
 export async function unzippedBody(
   body: ReadableStream<Uint8Array>,
   limitBytes: number,
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   const { head, rest } = await peek(body, signal);
-  const isGzip = head[0] === 0x1f && head[1] === 0x8b;
-  return isGzip ? inflated(rest, false, limitBytes, signal) : rest;
+  const [format] =
+    Object.entries(MAGIC).find(([, magic]) => magic.every((byte, i) => head[i] === byte)) ?? [];
+  return format === undefined ? rest : inflated(rest, format as PackedFormat, limitBytes, signal);
 }
 
 /** Returns the first two bytes of a stream, and a stream that includes them. `signal` cancels the source. */

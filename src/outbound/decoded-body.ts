@@ -22,7 +22,8 @@ export async function decodedBody(
       case "gzip":
       case "x-gzip":
       case "deflate":
-        if (mayDecode) return inflated(response.body, encoding === "deflate", limitBytes, signal);
+        if (mayDecode)
+          return inflated(response.body, encoding === "deflate" ? "deflate" : "gzip", limitBytes, signal);
     }
     // A list of encodings is refused too: it nests decompression bombs, and legitimate servers use one encoding.
     const what = `the server used the content encoding ${encoding.slice(0, 40)}, which was not requested`;

@@ -8,11 +8,14 @@ const RATIO_FROM_BYTES = 1024 * 1024;
 /** A decompressor may return one write as a single chunk; at deflate's highest ratio this slice becomes 16 MiB. */
 const SLICE_BYTES = 16 * 1024;
 
+/** `deflate`: of HTTP, with or without the head of zlib. `xz`: with dictionaries of at most 64 MiB, whose memory is not returned. */
+export type PackedFormat = "gzip" | "deflate" | "xz";
+
 /** Decompresses a body in slices as its reader pulls. Errors with `url_refused` if the result is longer than
  * `limitBytes` or a decompression bomb, `url_unreachable` if the compressed data is invalid. */
 export function inflated(
   packed: ReadableStream<Uint8Array>,
-  isDeflate: boolean,
+  format: PackedFormat,
   limitBytes: number,
   signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
@@ -21,12 +24,15 @@ export function inflated(
   const progress: Progress = { fedBytes: 0, failure: undefined };
   let length = 0;
   let inflater: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  let writer: WritableStreamDefaultWriter<BufferSource> | undefined;
+  let writer: PackedWriter | undefined;
 
   const begin = async () => {
     const head = await firstBytes(source);
     if (head.length === 0) return undefined;
-    const stream = new DecompressionStream(isDeflate ? deflateFormat(head) : "gzip");
+    const stream =
+      format === "xz"
+        ? await openXz()
+        : new DecompressionStream(format === "deflate" ? deflateFormat(head) : format);
     writer = stream.writable.getWriter();
     // A failure also reaches the reader of `stream.readable`, which reports it.
     feed(writer, head, source, progress).catch(() => {});
@@ -73,6 +79,17 @@ export function bodyTooLarge(limitBytes: number): SluiceError {
   return new SluiceError("url_refused", `the body is larger than ${limitBytes} bytes`);
 }
 
+/** The writable side of a decompressor. */
+type PackedWriter = WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
+
+/** Loads the decompressor of XZ, which few users need. It decompresses one body at a time. */
+async function openXz(): Promise<ReadableWritablePair<Uint8Array, Uint8Array<ArrayBuffer>>> {
+  // Runtimes differ in the names that they find in a CommonJS module.
+  const { default: names, XzReadableStream = names.XzReadableStream } = await import("xz-decompress");
+  const { readable, writable } = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array>();
+  return { readable: new XzReadableStream(readable), writable };
+}
+
 interface Progress {
   fedBytes: number;
   /** An error of the source, as opposed to invalid compressed data. */
@@ -94,7 +111,7 @@ async function firstBytes(source: ReadableStreamDefaultReader<Uint8Array>): Prom
 }
 
 async function feed(
-  writer: WritableStreamDefaultWriter<BufferSource>,
+  writer: PackedWriter,
   head: Uint8Array,
   source: ReadableStreamDefaultReader<Uint8Array>,
   progress: Progress,
@@ -114,7 +131,7 @@ async function feed(
 
 async function nextOf(
   source: ReadableStreamDefaultReader<Uint8Array>,
-  writer: WritableStreamDefaultWriter<BufferSource>,
+  writer: PackedWriter,
   progress: Progress,
 ): Promise<Uint8Array | undefined> {
   try {

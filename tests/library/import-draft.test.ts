@@ -242,6 +242,26 @@ test("readListBody: plain and gzip bodies in chunks of any size", async () => {
   assert.equal(await bodyText(streamOf()), "");
 });
 
+/** 30,000 lines of `#EXTM3U`, as `xz` compresses them. */
+const XZ = Buffer.from(
+  "/Td6WFoAAATm1rRGAgAhARYAAAB0L+Wj46l/AHFdABGRRwVX3izfo6wW44zJgwW74Za2j0/+pnPysS5PK4C9sxnshFA+ePEt9ulH" +
+    "a1aBmcpxfGOl7IQAZegs/p/a8RQQqYof0kvMtSdgTee0jokC5bByHIEN2PtZtnAKTWMXTk7G3Z391iV4WfgLygzMhgAAAAAAAObc" +
+    "cUH1qCOmAAGNAYDTDgC36g6gscRn+wIAAAAABFla",
+  "base64",
+);
+
+test("readListBody: XZ bodies, also one after another; damaged ones are refused", async () => {
+  const text = "#EXTM3U\n".repeat(30_000);
+  const packed = new Uint8Array(XZ);
+  for (let round = 0; round < 2; round++) assert.equal(await bodyText(streamOf(packed)), text);
+  assert.equal(await bodyText(streamOf(...Array.from(packed, (byte) => Uint8Array.of(byte)))), text);
+  const damaged = packed.map((byte, i) => (i === packed.length >> 1 ? byte ^ 1 : byte));
+  for (const broken of [packed.subarray(0, packed.length - 20), damaged, packed.subarray(0, 3)])
+    await assert.rejects(readListBody(streamOf(broken), never), notAPlaylist(/decompressed/));
+  // The next one is not affected.
+  assert.equal(await bodyText(streamOf(packed)), text);
+});
+
 test("readListBody: blocks have at most 64 KiB", async () => {
   const blocks = await readListBody(streamOf(new Uint8Array(1_000_000)), never);
   assert.ok(blocks.every(({ length }) => length <= 65_536));

@@ -19,7 +19,7 @@ async function lengthOf(limitBytes: number): Promise<number> {
   let length = 0;
   const reader = inflated(
     new Blob([PACKED]).stream(),
-    false,
+    "gzip",
     limitBytes,
     new AbortController().signal,
   ).getReader();
