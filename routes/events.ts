@@ -88,7 +88,7 @@ function sharedDescription(dependencies: EventDependencies) {
       broadcasts: (broadcasts?.list() ?? []).map((each) => presentBroadcast(each, isHost)),
       // The chosen files can be thousands; download_list has them.
       downloads: downloaded.map(({ files: _, ...download }) => download),
-      recordings: (recordings?.list() ?? []).map((each) => presentRecording(each, base)),
+      recordings: recordings?.list().map((each) => presentRecording(each, recordings, base)) ?? [],
     };
     return new Map(Object.entries(sections).map(([name, value]) => [name, JSON.stringify(value)]));
   };

@@ -1,11 +1,16 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
-import type { Recording, Recordings, SeriesRule } from "../../src/recordings/recording-contract.ts";
+import type {
+  Recording,
+  Recordings,
+  SeriesRule,
+  SharedRecording,
+} from "../../src/recordings/recording-contract.ts";
 import type { RouteDependencies } from "../http/dependencies.ts";
 import { itemOf, unixNow } from "./guide.ts";
 import { controlMethod, okResult, PRIVATE } from "./method.ts";
-import { integer, required, text } from "./params.ts";
+import { bool, integer, required, text } from "./params.ts";
 
 /** The duration of a recording without a programme and without a stop time. */
 const DEFAULT_SECONDS = 3_600;
@@ -39,6 +44,16 @@ const recordingResult = z.object({
     })
     .nullable()
     .describe("Its copy in Matroska; null: there is none"),
+  torrent: z
+    .object({
+      state: z.enum(["preparing", "shared", "failed"]),
+      share: z.number().describe("The share of the file that is hashed, 0 to 1"),
+      problem: z.string().nullable(),
+      magnet: z.string().nullable().describe("The link; null until it is shared"),
+      uploaded: z.int().describe("Bytes that peers have received since the start of the engine"),
+    })
+    .nullable()
+    .describe("The torrent as which it is shared; null: it is not"),
 });
 
 const paddings = {
@@ -65,10 +80,10 @@ export const recordingMethods = [
     ...PRIVATE,
     params: z.object({}),
     result: z.array(recordingResult),
-    run: async (_, { dependencies, base }) =>
-      recordingsOf(dependencies)
-        .list()
-        .map((recording) => presentRecording(recording, base)),
+    async run(_, { dependencies, base }) {
+      const recordings = recordingsOf(dependencies);
+      return recordings.list().map((recording) => presentRecording(recording, recordings, base));
+    },
   }),
   controlMethod({
     name: "recording_add",
@@ -106,7 +121,7 @@ export const recordingMethods = [
         padding: { before, after },
         allowPrivateUrls,
       });
-      return presentRecording(recording, base);
+      return presentRecording(recording, recordings, base);
     },
   }),
   controlMethod({
@@ -131,6 +146,21 @@ export const recordingMethods = [
     result: okResult,
     async run({ id }, { dependencies }) {
       await recordingsOf(dependencies).convert(id);
+      return "ok";
+    },
+  }),
+  controlMethod({
+    name: "recording_share",
+    summary:
+      "Shares a recording that is over as a private torrent, whose link recording_list returns, or ends that; later starts share it again",
+    isExtra: true,
+    ...PRIVATE,
+    params: idParams.extend({ value: required(bool) }),
+    result: okResult,
+    async run({ id, value }, { dependencies }) {
+      const { shares } = recordingsOf(dependencies);
+      if (value) shares.start(id);
+      else await shares.stop(id);
       return "ok";
     },
   }),
@@ -198,7 +228,11 @@ function recordingsOf({ recordings }: RouteDependencies): Recordings {
 }
 
 /** Converts a recording to JSON; `base` is `http://host:port`. */
-export function presentRecording(recording: Recording, base: string): z.output<typeof recordingResult> {
+export function presentRecording(
+  recording: Recording,
+  { shares }: Pick<Recordings, "shares">,
+  base: string,
+): z.output<typeof recordingResult> {
   const { id, itemId, title, channel, start, stop, state, problem, bytes, programme, seriesId } = recording;
   const { subtitle = "", episode = "", description = "" } = programme ?? {};
   const about = { subtitle, episode, description, series_id: seriesId };
@@ -207,5 +241,14 @@ export function presentRecording(recording: Recording, base: string): z.output<t
     ...recording.matroska,
     url: recording.matroska.state === "ready" ? `${base}/recordings/${id}.mkv` : null,
   };
-  return { id, item_id: itemId, title, channel, start, stop, state, problem, ...about, bytes, url, matroska };
+  return {
+    ...{ id, item_id: itemId, title, channel, start, stop, state, problem, ...about, bytes, url, matroska },
+    torrent: presentShare(shares.get(id)),
+  };
+}
+
+function presentShare(shared: SharedRecording | undefined): z.output<typeof recordingResult>["torrent"] {
+  if (shared === undefined) return null;
+  const { uploadedBytes: uploaded, ...more } = shared;
+  return { ...more, uploaded };
 }

@@ -10,7 +10,7 @@ import { createBroadcastRecords } from "../library/broadcast-records.ts";
 import type { BroadcastRecords } from "../library/contract.ts";
 import { createLibrary, type Library, type LibraryDependencies } from "../library/library.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import { createRecordings } from "../recordings/recordings.ts";
+import { createRecordings, type RecordingsDependencies } from "../recordings/recordings.ts";
 import type { OpenMedia } from "../remux/contract.ts";
 import type { KeyValueStore, Runtime } from "../runtime/contract.ts";
 import type { Config } from "../settings/settings.ts";
@@ -28,8 +28,12 @@ export interface OpenLibrary {
   readonly cluster: EngineCluster | undefined;
   readonly broadcastRecords: BroadcastRecords;
   readonly downloadRecords: DownloadRecords;
-  /** Opens the recordings and the kept channels, which are played by `open`. Browsers get recordings by `openMedia`. */
-  openChannelMedia(open: OpenChannel, openMedia: OpenMedia): Promise<ChannelMedia>;
+  /** Opens the recordings and the kept channels, which are played by `open`. Browsers get recordings by `openMedia`, peers those that are shared by `sharing`. */
+  openChannelMedia(
+    open: OpenChannel,
+    openMedia: OpenMedia,
+    sharing: Pick<RecordingsDependencies, "share" | "peerAddresses">,
+  ): Promise<ChannelMedia>;
 }
 
 /** Media of channels that the engine writes to its disk. */
@@ -93,7 +97,7 @@ export async function openLibrary(
       cluster,
       broadcastRecords: createBroadcastRecords(ownStore, log),
       downloadRecords: await DownloadRecords.load(ownStore, log),
-      async openChannelMedia(open, openMedia) {
+      async openChannelMedia(open, openMedia, sharing) {
         const catchUp =
           config.catchUp === 0
             ? undefined
@@ -103,7 +107,8 @@ export async function openLibrary(
                 limitBytes: config.catchUpLimit,
               });
         const recordings = await createRecordings({
-          ...{ ...recording, open, openMedia, catchUp, guide: library, log: log.named("recordings") },
+          ...{ ...recording, ...sharing, open, openMedia, catchUp, guide: library },
+          log: log.named("recordings"),
           limitBytes: config.recordingsLimit,
         });
         return { recordings, catchUp };

@@ -183,12 +183,13 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     await Promise.all([engine.stop(), library.close()]);
     throw error;
   });
-  const media = await openChannelMedia(createChannelOpener(engine, library), openMedia).catch(
-    async (error) => {
-      await Promise.all([engine.stop(), library.close()]);
-      throw error;
-    },
-  );
+  const media = await openChannelMedia(createChannelOpener(engine, library), openMedia, {
+    share: (file, path) => engine.shareFile(file, path),
+    peerAddresses: addresses,
+  }).catch(async (error) => {
+    await Promise.all([engine.stop(), library.close()]);
+    throw error;
+  });
   const downloads = await createDownloads({
     ...runtime,
     engine,

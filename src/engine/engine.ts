@@ -42,6 +42,7 @@ import type {
   Transfers,
 } from "../transfer/contract.ts";
 import type { SegmentName } from "../transfer/segment-source.ts";
+import type { TransportFile } from "../wire/torrent/metainfo.ts";
 import { CacheDesk } from "./cache-desk.ts";
 import { createContentResolver } from "./content.ts";
 import { createInspector } from "./inspect.ts";
@@ -108,6 +109,8 @@ export interface Engine {
   convertSubtitles(name: string, file: Uint8Array): Promise<string>;
   /** Opens a transfer and waits for its file list, up to the time-outs in the settings. Rejects with `SluiceError`. */
   acquire(selector: ContentSelector, options?: AcquireOptions): Promise<TransferLease>;
+  /** Shares a complete file of this machine with peers, until the hold is released. It is the only file of its transport file. */
+  shareFile(file: TransportFile, path: string): Hold;
   /** Describes content without playing it. */
   readonly inspect: Inspector;
   /** The broadcasts of this engine. */
@@ -230,6 +233,11 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     subtitles: (infohash, fileIndex, options) => openSubtitles(access, infohash, fileIndex, options),
     convertSubtitles,
     acquire: (selector, options) => acquire(access, selector, options),
+    shareFile: (transportFile, ownFile) =>
+      holds.openOwned({
+        ...{ infohash: transportFile.infohash, transportFile, ownFile },
+        ...{ trackers: [], peers: [] },
+      }),
     broadcasts,
     inspect: createInspector({ clock, outbound: dependencies.outbound, transfers, access }),
     async diagnosis() {

@@ -2,10 +2,13 @@ import { sleep } from "../async/sleep.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import { MIN_FREE_BYTES } from "../base/free-disk.ts";
 import type { Log } from "../base/log.ts";
+import type { CatchUp } from "../catch-up/catch-up-contract.ts";
 import { chunksOf, isStuffing } from "../catch-up/stream-chunks.ts";
+import type { Items } from "../library/contract.ts";
 import { TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { Clock, Files } from "../runtime/contract.ts";
 import { JoinedStream } from "./joined-stream.ts";
+import type { StoredRecording } from "./recording-record.ts";
 
 /** Dependencies of {@link recordStream}. */
 export interface RecorderDependencies {
@@ -102,14 +105,37 @@ async function limitReached(
   return free !== undefined && free < MIN_FREE_BYTES ? "the disk is almost full" : undefined;
 }
 
-/** Kept media of a recording. */
-export interface KeptSource {
+/** What is kept of the time of a recording: when that begins, and its stream from an offset on. */
+interface KeptSource {
   readonly fromMs: number;
   from(bytes: number): Promise<ReadableStream<Uint8Array>>;
 }
 
+/** Dependencies of {@link keptMedia}. */
+interface KeptDependencies {
+  readonly items: Pick<Items, "get">;
+  /** If absent, catch-up is off. */
+  readonly catchUp: Pick<CatchUp, "isKept" | "open" | "follow"> | undefined;
+}
+
+/** Returns what is kept of the time of a recording; undefined if nothing is. */
+export async function keptMedia(
+  { catchUp, items }: KeptDependencies,
+  { itemId, start, stop }: Pick<StoredRecording, "itemId" | "start" | "stop">,
+): Promise<KeptSource | undefined> {
+  const item = await items.get(itemId);
+  if (!catchUp || !item || !catchUp.isKept(item)) return undefined;
+  const span = { startMs: 1000 * start, endMs: 1000 * stop };
+  const media = await catchUp.open(item, span);
+  if (!media) return undefined;
+  return {
+    fromMs: media.segments[0]!.startMs,
+    from: async (bytes) => withoutFirst(catchUp.follow(item, span), bytes),
+  };
+}
+
 /** Skips the first bytes of a stream, which are in the file already. */
-export function withoutFirst(stream: ReadableStream<Uint8Array>, bytes: number): ReadableStream<Uint8Array> {
+function withoutFirst(stream: ReadableStream<Uint8Array>, bytes: number): ReadableStream<Uint8Array> {
   let left = bytes;
   return stream.pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({

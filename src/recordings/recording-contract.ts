@@ -88,8 +88,32 @@ export interface Recordings {
   openMatroska(id: number): Promise<RecordedFile | undefined>;
   /** Opens the first `bytes` bytes of a recording, all by default, for browsers; undefined if it has fewer. Rejects with `SluiceError`. */
   media(id: number, bytes?: number): Promise<RecordedMedia | undefined>;
+  /** Recordings that are shared as torrents. */
+  readonly shares: RecordingShares;
   /** Rules that record every programme of a title. */
   readonly series: SeriesRules;
+}
+
+/** Recordings as torrents, which other programs of the network fetch from this engine. */
+export interface RecordingShares {
+  /** Returns undefined if the recording is not shared. */
+  get(id: number): SharedRecording | undefined;
+  /** Begins to share a recording that is over, also after later starts. Throws `unknown_item` or `bad_parameter`. */
+  start(id: number): void;
+  /** Ends it; does nothing if the recording is not shared. */
+  stop(id: number): Promise<void>;
+}
+
+/** A recording as a torrent. */
+export interface SharedRecording {
+  readonly state: "preparing" | "shared" | "failed";
+  /** The share of the file that is hashed, 0 to 1. */
+  readonly share: number;
+  readonly problem: string | null;
+  /** The link for other programs; null until it is shared. */
+  readonly magnet: string | null;
+  /** What peers have received since the start of the engine. */
+  readonly uploadedBytes: number;
 }
 
 /** A recording as HLS. All methods reject with `SluiceError`. */

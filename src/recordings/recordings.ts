@@ -1,5 +1,7 @@
 import * as v from "valibot";
+import type { PeerAddress } from "../base/address.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
+import type { Sha1 } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import { after, type UnixSeconds } from "../base/time.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
@@ -9,7 +11,7 @@ import type { Items } from "../library/contract.ts";
 import type { OpenMedia } from "../remux/contract.ts";
 import type { Clock, Files, KeyValueStore } from "../runtime/contract.ts";
 import { MatroskaCopies } from "./matroska-copies.ts";
-import { type KeptSource, recordStream, withoutFirst } from "./recorder.ts";
+import { keptMedia, recordStream } from "./recorder.ts";
 import type {
   Padding,
   RecordedFile,
@@ -30,6 +32,7 @@ import {
   storedRecording,
 } from "./recording-record.ts";
 import { type PlannerGuide, SeriesPlanner } from "./series.ts";
+import { type RecordedMediaFile, SharedRecordings, type ShareFile } from "./shared-recordings.ts";
 
 /** Dependencies of {@link createRecordings}. */
 export interface RecordingsDependencies {
@@ -48,6 +51,9 @@ export interface RecordingsDependencies {
   /** The kept media of channels. If absent, catch-up is off. */
   readonly catchUp: Pick<CatchUp, "isKept" | "open" | "follow"> | undefined;
   readonly log: Log;
+  readonly sha1: Sha1;
+  readonly share: ShareFile;
+  readonly peerAddresses: () => readonly PeerAddress[];
 }
 
 const PREFIX = "recording/";
@@ -90,7 +96,7 @@ export async function createRecordings(
     });
   }
   const recordings = new FileRecordings(dependencies, entries);
-  await recordings.loadCopies();
+  await recordings.loadFiles();
   await recordings.begin();
   return recordings;
 }
@@ -102,6 +108,7 @@ class FileRecordings implements Recordings {
   #cancelCheck: () => void = () => {};
   readonly #opened: OpenedRecordings;
   readonly #copies: MatroskaCopies;
+  readonly shares: SharedRecordings;
   #isClosed = false;
 
   constructor(parts: RecordingsDependencies, entries: Map<number, Entry>) {
@@ -109,11 +116,14 @@ class FileRecordings implements Recordings {
     this.#entries = entries;
     this.#opened = new OpenedRecordings(parts.openMedia);
     this.#copies = new MatroskaCopies({ ...parts, freeBytes: () => this.#freeBytes() });
+    this.shares = new SharedRecordings({ ...parts, find: (id) => this.#complete(id) });
   }
 
-  async loadCopies(): Promise<void> {
-    for (const { stored } of this.#entries.values())
+  async loadFiles(): Promise<void> {
+    for (const { stored } of this.#entries.values()) {
       await this.#copies.load(stored.id, pathOf(this.#parts.folder, stored, "mkv"), stored.hasMatroska);
+      if (stored.state === "done") await this.shares.load(stored.id);
+    }
   }
 
   async begin(): Promise<void> {
@@ -141,7 +151,7 @@ class FileRecordings implements Recordings {
     const { start, stop } = padded(request, padding);
     const isPossible = start < stop && stop - start <= MAX_SECONDS && start <= now + MAX_AHEAD_SECONDS;
     const isPadded = [padding.before, padding.after].every((s) => s >= 0 && s <= MAX_PADDING_SECONDS);
-    if (!isPossible || !isPadded || (stop <= now && !(await this.#isKept(itemId, start, stop))))
+    if (!isPossible || !isPadded || (stop <= now && !(await keptMedia(this.#parts, { itemId, start, stop }))))
       throw new SluiceError(
         "bad_parameter",
         "expected a time of at most 24 hours that ends in the future, or is kept for catch-up, and starts within 15 days",
@@ -197,12 +207,13 @@ class FileRecordings implements Recordings {
     const entry = this.#known(id);
     entry.run?.abort.abort();
     await entry.run?.ended;
+    await this.shares.stop(id);
+    const { store, files, folder } = this.#parts;
     // First, because a copy that becomes complete stores the record again.
-    await this.#copies.remove(id, pathOf(this.#parts.folder, entry.stored, "mkv"));
-    await this.#parts.store.commit({ delete: [keyOf(id)] });
+    await this.#copies.remove(id, pathOf(folder, entry.stored, "mkv"));
+    await store.commit({ delete: [keyOf(id)] });
     this.#entries.delete(id);
-    await this.#parts.files.remove(pathOf(this.#parts.folder, entry.stored));
-    await this.#parts.files.remove(pathOf(this.#parts.folder, entry.stored, "nfo"));
+    for (const ending of ["ts", "nfo"]) await files.remove(pathOf(folder, entry.stored, ending));
   }
 
   async open(id: number): Promise<RecordedFile | undefined> {
@@ -223,12 +234,10 @@ class FileRecordings implements Recordings {
 
   async convert(id: number): Promise<void> {
     const entry = this.#known(id);
-    const { stored, bytes } = entry;
-    if (stored.state !== "done" || bytes === 0)
-      throw new SluiceError("bad_parameter", "only a recording that is over can be copied");
-    const [from, to] = [pathOf(this.#parts.folder, stored), pathOf(this.#parts.folder, stored, "mkv")];
+    const { path, bytes } = this.#complete(id);
+    const to = pathOf(this.#parts.folder, entry.stored, "mkv");
     const complete = () => this.#keep(entry, { hasMatroska: true });
-    await this.#copies.start({ stored, from, to, complete }, bytes);
+    await this.#copies.start({ stored: entry.stored, from: path, to, complete }, bytes);
   }
 
   async media(id: number, bytes?: number): Promise<RecordedMedia | undefined> {
@@ -242,13 +251,22 @@ class FileRecordings implements Recordings {
     await this.#planner?.close();
     const running = [...this.#entries.values()].map(({ run }) => run);
     for (const run of running) run?.abort.abort();
-    await Promise.all([this.#copies.close(), ...running.map((run) => run?.ended)]);
+    await Promise.all([this.#copies.close(), this.shares.close(), ...running.map((run) => run?.ended)]);
   }
 
   #known(id: number): Entry {
     const entry = this.#entries.get(id);
     if (entry === undefined) throw new SluiceError("unknown_item", `there is no recording ${id}`);
     return entry;
+  }
+
+  /** The file of a recording that is over. */
+  #complete(id: number): RecordedMediaFile {
+    const { stored, bytes } = this.#known(id);
+    if (stored.state !== "done" || bytes === 0)
+      throw new SluiceError("bad_parameter", "only a recording that is over can be copied or shared");
+    const { folder } = this.#parts;
+    return { path: pathOf(folder, stored), torrentPath: pathOf(folder, stored, "torrent"), bytes };
   }
 
   /** Begins and ends the recordings that are due, and schedules the next check. */
@@ -297,7 +315,7 @@ class FileRecordings implements Recordings {
   async #record(entry: Entry, abort: AbortController): Promise<void> {
     const { log, files, folder, clock } = this.#parts;
     const { id, title, stop } = entry.stored;
-    const media = await this.#keptMedia(entry);
+    const media = await keptMedia(this.#parts, entry.stored);
     if (entry.run) entry.run.isKept = media !== undefined;
     const isResumed = media !== undefined && entry.stored.keptFromMs === media.fromMs;
     const keptFromMs = media !== undefined && (isResumed || entry.bytes === 0) ? media.fromMs : null;
@@ -337,29 +355,6 @@ class FileRecordings implements Recordings {
     if (item === undefined || item.deletedAt !== null)
       throw new SluiceError("unknown_item", "the channel is not in the playlist any more");
     return this.#parts.open(item, stored, signal);
-  }
-
-  /** What is kept of the time of a recording: when that begins, and its stream from an offset on. */
-  async #keptMedia({ stored }: Entry): Promise<KeptSource | undefined> {
-    const { catchUp, items } = this.#parts;
-    const item = await items.get(stored.itemId);
-    if (!catchUp || !item || !catchUp.isKept(item)) return undefined;
-    const span = { startMs: 1000 * stored.start, endMs: 1000 * stored.stop };
-    const media = await catchUp.open(item, span);
-    if (!media) return undefined;
-    return {
-      fromMs: media.segments[0]!.startMs,
-      from: async (bytes) => withoutFirst(catchUp.follow(item, span), bytes),
-    };
-  }
-
-  async #isKept(itemId: number, start: number, stop: number): Promise<boolean> {
-    const { catchUp, items } = this.#parts;
-    const item = await items.get(itemId);
-    return (
-      item !== undefined &&
-      (await catchUp?.open(item, { startMs: 1000 * start, endMs: 1000 * stop })) !== undefined
-    );
   }
 
   #freeBytes(): number {

@@ -116,6 +116,8 @@ export interface TransferContent {
   readonly localWebSeeds?: readonly string[];
   /** Peers that the link names (`x.pe`). */
   readonly peers: readonly PeerAddress[];
+  /** The path of its only file, if that is complete on this machine outside the cache; nothing is fetched then. */
+  readonly ownFile?: string;
   /** The `dn` of a magnet: shown until the metadata is known. */
   readonly displayName?: string;
   /** For content of a web server, which has no swarm. */
@@ -137,8 +139,7 @@ export interface ActiveTransfer extends Transfer {
   addPeers(addresses: readonly PeerAddress[], origin: CandidateOrigin): void;
   /** Returns the transport file if it is known. For a live stream see `live`. */
   transportFile(): TransportFile | undefined;
-  /** Sets whether the transfer has no player. An idle live stream receives nothing, and in every limit an idle transfer comes
-   * after those with players. */
+  /** Sets whether the transfer has no player. Idle live streams receive nothing; in every limit, idle transfers come last. */
   setIdle?(isIdle: boolean): void;
   /** Announces `stopped` to trackers, closes connections, keeps the cache. Readers fail with `session_stopped`. */
   stop(): Promise<void>;
@@ -149,8 +150,7 @@ export interface Transfers {
   /** Returns the transfer of this content; creates it if necessary. */
   open(content: TransferContent): ActiveTransfer;
   get(infohash: Infohash): ActiveTransfer | undefined;
-  /** Takes over an incoming connection of a peer of this content that did not come through the P2P port. The peer sends its
-   * handshake first; the connection is closed if the content is not open. */
+  /** Takes over a connection that did not come through the P2P port; the peer sends its handshake first. Closes it if the content is not open. */
   accept(infohash: Infohash, socket: TcpSocket): TcpHandlers;
   all(): readonly ActiveTransfer[];
   /** Returns the stored transport file of content that was opened before. */

@@ -17,6 +17,7 @@ import type { AudioRequest, Media } from "../remux/contract.ts";
 import type { TcpHandlers, TcpSocket } from "../runtime/contract.ts";
 import type { ContentFolder } from "../storage/cache-contract.ts";
 import { fileOfMetadata, infoOfMetadata, isLiveMetadata, unsignedLiveFile } from "../storage/known-file.ts";
+import { OwnFile } from "../storage/own-file.ts";
 import type { TransferBuffers } from "../storage/piece-buffers.ts";
 import type { LiveTransportFile } from "../wire/live/transport-file.ts";
 import { makePeerId } from "../wire/peer/peer-id.ts";
@@ -190,7 +191,6 @@ export class SwarmTransfer implements ActiveTransfer {
   }
 
   async #begin(): Promise<void> {
-    const { cache } = this.#dependencies;
     const given = this.#content.transportFile;
     const kept = given && !given.info.lacksLayers ? undefined : await this.#keptFile();
     if (kept === "live") return;
@@ -200,12 +200,18 @@ export class SwarmTransfer implements ActiveTransfer {
       return;
     }
     if (!file) void this.#findInBucket();
-    const folder = file && (await cache?.open(file.infohash, file.info));
+    const folder = file && (await this.#folder(file));
     if (this.#stopping) {
       await folder?.close();
       return;
     }
     this.#startSwarm(file && this.#setKnown(file, folder));
+  }
+
+  #folder({ infohash, info }: TransportFile): Promise<ContentFolder | undefined> | undefined {
+    const { ownFile } = this.#content;
+    const { cache, runtime } = this.#dependencies;
+    return ownFile === undefined ? cache?.open(infohash, info) : OwnFile.open(runtime.files, ownFile, info);
   }
 
   async #keptFile(): Promise<TransportFile | "live" | undefined> {

@@ -21,6 +21,7 @@ export async function startKodi(home: string, base: string, port: number): Promi
     m3uUrl: `${base}/tv/kodi`,
     epgPathType: "1",
     epgUrl: `${base}/epg.xml`,
+    catchupEnabled: "true",
   };
   const rows = Object.entries({
     kodi_addon_instance_name: "test",

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, truncate } from "node:fs/promises";
 import { test } from "node:test";
+import { runtime } from "#runtime";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import type { Programme } from "../../src/library/guide/guide-contract.ts";
@@ -57,7 +58,8 @@ async function house(
   const start = () =>
     createRecordings({
       ...{ store, clock, files, items, folder: folder.path, log: SILENT, limitBytes: LIMIT },
-      ...{ guide, catchUp, openMedia },
+      ...{ guide, catchUp, openMedia, sha1: runtime.sha1, peerAddresses: () => [] },
+      share: () => assert.fail("nothing is shared"),
       async open() {
         channel.opened++;
         if (channel.problem) throw new SluiceError("no_peers", channel.problem);

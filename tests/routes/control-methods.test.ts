@@ -65,6 +65,7 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   recording_series_delete: { id: 1 },
   recording_stop: { id: 1 },
   recording_convert: { id: 1 },
+  recording_share: { id: 1, value: "1" },
   recording_delete: { id: 1 },
   set_settings: { values: "{}" },
   aircast_play: { device_id: "tv" },

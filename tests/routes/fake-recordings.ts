@@ -1,5 +1,10 @@
 import { SluiceError } from "../../src/base/errors.ts";
-import type { Recording, Recordings, SeriesRule } from "../../src/recordings/recording-contract.ts";
+import type {
+  Recording,
+  Recordings,
+  SeriesRule,
+  SharedRecording,
+} from "../../src/recordings/recording-contract.ts";
 import { OpenedRecordings } from "../../src/recordings/recording-media.ts";
 import { openMedia } from "../../src/remux/open-media.ts";
 
@@ -11,6 +16,7 @@ export function fakeRecordings(file = RECORDED) {
   const opened = new OpenedRecordings(openMedia);
   const list: Recording[] = [];
   const rules: SeriesRule[] = [];
+  const shared = new Map<number, SharedRecording>();
   let open = 0;
   const known = (id: number) => {
     const found = list.find((each) => each.id === id);
@@ -53,6 +59,17 @@ export function fakeRecordings(file = RECORDED) {
           rules.findIndex((rule) => rule.id === id),
           1,
         );
+      },
+    },
+    shares: {
+      get: (id) => shared.get(id),
+      start(id) {
+        known(id);
+        const magnet = `magnet:?xt=urn:btih:${"d".repeat(40)}`;
+        shared.set(id, { state: "shared", share: 1, problem: null, magnet, uploadedBytes: 7 });
+      },
+      async stop(id) {
+        shared.delete(id);
       },
     },
     async stop(id) {

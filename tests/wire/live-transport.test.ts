@@ -12,7 +12,7 @@ import { type BencodeInput, bencodeDict, encodeBencode } from "../../src/wire/be
 import { type LiveInfo, parseLiveInfo } from "../../src/wire/live/info.ts";
 import { displayText } from "../../src/wire/live/text.ts";
 import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live/transport-file.ts";
-import { liveLink, liveMagnet, parseMagnet } from "../../src/wire/torrent/magnet.ts";
+import { liveLink, magnetLink, parseMagnet } from "../../src/wire/torrent/magnet.ts";
 import { parseInfo, parseTransportFile } from "../../src/wire/torrent/metainfo.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
 import { testsThatNeed } from "../parts/needs.ts";
@@ -263,7 +263,7 @@ test("ed25519Verifier refuses a non-canonical signature on every runtime (RFC 80
   for (const length of [0, 63, 65]) assert.equal(verify(message, new Uint8Array(length)), false);
 });
 
-test("parseMagnet and parseLink read liveMagnet and liveLink", () => {
+test("parseMagnet and parseLink read magnetLink and liveLink", () => {
   const parts = {
     infohash: INFOHASH,
     displayName: "Канал & co",
@@ -274,16 +274,16 @@ test("parseMagnet and parseLink read liveMagnet and liveLink", () => {
     ],
     transportFileUrl: "https://example.org/a.sluice?x=1&y=2",
   };
-  const magnet = parseMagnet(liveMagnet(parts));
+  const magnet = parseMagnet(magnetLink(parts));
   assert.equal(magnet.infohash, INFOHASH);
   assert.equal(magnet.displayName, parts.displayName);
   assert.deepEqual(magnet.trackers, parts.trackers);
   assert.deepEqual(magnet.peers, parts.peers);
   assert.deepEqual(magnet.exactSources, [parts.transportFileUrl]);
   const link = parseLink(liveLink(parts));
-  assert.deepEqual(link, { kind: "magnet", magnet: liveMagnet(parts), infohash: INFOHASH });
+  assert.deepEqual(link, { kind: "magnet", magnet: magnetLink(parts), infohash: INFOHASH });
   assert.deepEqual(
-    liveMagnet({ infohash: INFOHASH, trackers: [], peers: [] }),
+    magnetLink({ infohash: INFOHASH, trackers: [], peers: [] }),
     `magnet:?xt=urn:btih:${INFOHASH}`,
   );
 });

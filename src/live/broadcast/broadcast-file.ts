@@ -9,7 +9,7 @@ import {
   parseLiveTransportFile,
 } from "../../wire/live/transport-file.ts";
 import type { LiveVariant } from "../../wire/live/variants.ts";
-import { type LiveLinkParts, liveLink, liveMagnet } from "../../wire/torrent/magnet.ts";
+import { type LinkParts, liveLink, magnetLink } from "../../wire/torrent/magnet.ts";
 import { isPublished, type RtmpPlace, type SrtPlace } from "../input/source-place.ts";
 import type { Broadcast, BroadcastRequest, Publishing } from "./broadcast-contract.ts";
 import type { BroadcastIdentity } from "./identity.ts";
@@ -104,11 +104,11 @@ function broadcastLinks(
   file: LiveTransportFile,
 ): { readonly magnet: string; readonly link: string } {
   const named = request.isPrivate ? request.relays : [...request.addresses, ...request.relays];
-  const parts: LiveLinkParts = {
+  const parts: LinkParts = {
     infohash: file.infohash,
     displayName: file.meta.title ?? file.info.name,
     trackers: file.trackers.flat(),
     peers: [...new Map(named.map((address) => [addressText(address), address])).values()],
   };
-  return { magnet: liveMagnet(parts), link: liveLink(parts) };
+  return { magnet: magnetLink(parts), link: liveLink(parts) };
 }

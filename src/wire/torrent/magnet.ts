@@ -173,19 +173,19 @@ function isHttpUrl(url: string): boolean {
   return url.length <= 8192 && /^https?:\/\/[!-~]+$/i.test(url);
 }
 
-/** The parts of a link to a live stream. */
-export interface LiveLinkParts {
+/** The parts of a link to content of this engine. */
+export interface LinkParts {
   readonly infohash: Infohash;
   readonly displayName?: string;
   readonly trackers: readonly string[];
-  /** Relays, which are always reachable. */
+  /** Peers that are always reachable. */
   readonly peers: readonly PeerAddress[];
   /** URL of the transport file. */
   readonly transportFileUrl?: string;
 }
 
-/** Builds the magnet link of a live stream (BEP 9) with the same parameters as for files, so that every magnet parser accepts it. */
-export function liveMagnet(parts: LiveLinkParts): string {
+/** Builds a magnet link (BEP 9); live streams have the same parameters as files, so that every magnet parser accepts them. */
+export function magnetLink(parts: LinkParts): string {
   const parameter = (name: string, value: string) => `&${name}=${encodeURIComponent(value.toWellFormed())}`;
   return [
     `magnet:?xt=urn:btih:${parts.infohash}`,
@@ -197,6 +197,6 @@ export function liveMagnet(parts: LiveLinkParts): string {
 }
 
 /** Builds a `sluice:` link, which opens this program. It contains the magnet link, because an infohash alone names no trackers. */
-export function liveLink(parts: LiveLinkParts): string {
-  return `sluice:?magnet=${encodeURIComponent(liveMagnet(parts))}`;
+export function liveLink(parts: LinkParts): string {
+  return `sluice:?magnet=${encodeURIComponent(magnetLink(parts))}`;
 }

@@ -1,7 +1,7 @@
 import { concatBytes, equalBytes, latin1Bytes, latin1Text, toHex } from "../../base/bytes.ts";
 import { DecodeError } from "../../base/errors.ts";
 import { type FileHash, type Infohash, infohashOf, type Sha1 } from "../../base/ids.ts";
-import { decodeUtf8 } from "../../base/utf8.ts";
+import { decodeUtf8, encodeUtf8 } from "../../base/utf8.ts";
 import { bencodeDict, encodeBencode } from "../bencode-encode.ts";
 import { type BencodeView, viewBencode, viewBencodePrefix } from "../bencode-view.ts";
 import { isTrackerUrl } from "../tracker/url.ts";
@@ -154,6 +154,25 @@ export function makeTransportFile(
   const tail = encodeBencode(bencodeDict({ "piece layers": pieceLayers }));
   // Joined by hand, because the bytes of `info` must not change. The keys of `head` sort before `info`, those of `tail` after.
   return concatBytes([head.subarray(0, -1), latin1Bytes("4:info"), infoBytes, tail.subarray(1)]);
+}
+
+/** Builds the info dictionary of one file (BEP 3, 27). `pieceHashes`: the concatenated SHA-1 of its pieces. */
+export function makeInfo(file: {
+  readonly name: string;
+  readonly length: number;
+  readonly pieceLength: number;
+  readonly pieceHashes: Uint8Array;
+  readonly isPrivate: boolean;
+}): Uint8Array<ArrayBuffer> {
+  return encodeBencode(
+    bencodeDict({
+      length: file.length,
+      name: encodeUtf8(file.name),
+      "piece length": file.pieceLength,
+      pieces: file.pieceHashes,
+      private: file.isPrivate ? 1 : undefined,
+    }),
+  );
 }
 
 /** Reads the DHT nodes of a transport file (BEP 5 `nodes`) as `host:port`; the host may be a name. Malformed entries are skipped.

@@ -12,6 +12,7 @@ import { programmeRow, spanText } from "./programme-row.js";
  *   id: number, item_id: number, title: string, channel: string, start: number, stop: number,
  *   state: "planned" | "recording" | "done" | "failed", problem: string | null, bytes: number, url: string | null,
  *   subtitle: string, episode: string,
+ *   torrent: { state: "preparing" | "shared" | "failed", share: number, problem: string | null, magnet: string | null } | null,
  *   matroska: { state: "converting" | "ready" | "failed", share: number, problem: string | null, url: string | null } | null,
  * }} Recording
  * @typedef {{ id: number, title: string, item_id: number | null }} Series
@@ -64,16 +65,17 @@ export function connectRecordings(button) {
             : [make("h3", {}, t("Series")), make("ul", { class: "guide-sources" }, ...rows)]),
         );
         const isRunning = recordings.some(
-          ({ state, matroska }) => state === "recording" || matroska?.state === "converting",
+          ({ state, matroska, torrent }) =>
+            state === "recording" || matroska?.state === "converting" || torrent?.state === "preparing",
         );
         if (isRunning) setTimeout(() => list.isConnected && show(), POLL_MS);
       } catch (error) {
         dialog.problem(error);
       }
     }
-    /** @type {(method: string, id: number) => Promise<void>} */
-    async function change(method, id) {
-      await api.call(method, { id });
+    /** @type {(method: string, id: number, value?: boolean) => Promise<void>} */
+    async function change(method, id, value) {
+      await api.call(method, { id, ...(value !== undefined && { value }) });
       await show();
     }
     if ((await api.enter()) === "full") await show();
@@ -105,10 +107,10 @@ function seriesRow({ id, title, item_id }, change) {
 
 /**
  * @param {Recording} recording
- * @param {(method: string, id: number) => Promise<void>} change
+ * @param {(method: string, id: number, value?: boolean) => Promise<void>} change
  */
 function recordingRow(
-  { id, title, channel, start, stop, state, problem, bytes, url, subtitle, episode, matroska },
+  { id, title, channel, start, stop, state, problem, bytes, url, subtitle, episode, matroska, torrent },
   change,
 ) {
   const part = [episode, subtitle].filter((text) => text !== "").join(" ");
@@ -126,6 +128,16 @@ function recordingRow(
     buttons.append(make("small", {}, `MKV ${Math.floor(100 * matroska.share)} %`));
   else if (state === "done" && url !== null)
     buttons.append(action(t("Make MKV"), () => change("recording_convert", id)));
+  if (torrent?.magnet) {
+    const { magnet } = torrent;
+    buttons.append(
+      action(t("Torrent link"), () => openLink(magnet)),
+      action(t("Stop sharing"), () => change("recording_share", id, false)),
+    );
+  } else if (torrent?.state === "preparing")
+    buttons.append(make("small", {}, t("Torrent {percent} %", { percent: Math.floor(100 * torrent.share) })));
+  else if (state === "done" && url !== null)
+    buttons.append(action(t("Share as a torrent"), () => change("recording_share", id, true)));
   if (state === "recording") buttons.append(action(t("Stop"), () => change("recording_stop", id)));
   buttons.append(
     action(state === "planned" ? t("Cancel") : t("Delete"), () =>
@@ -145,7 +157,7 @@ function recordingRow(
       { class: "guide-source" },
       make("bdi", {}, title === channel ? title : `${name} (${channel})`),
       make("small", {}, `${spanText(start, stop)}, ${STATES[state]}${size}`),
-      ...[problem, matroska?.problem ?? null].map((text) =>
+      ...[problem, matroska?.problem ?? null, torrent?.problem ?? null].map((text) =>
         text === null ? undefined : make("small", { class: "problem" }, sentence(text)),
       ),
     ),
