@@ -21,6 +21,8 @@ interface Held {
   readonly transfer: ActiveTransfer;
   /** True if only pages of other sites have opened it. */
   isForeign: boolean;
+  /** True for a file of this machine, which is only shared: it needs neither memory nor many connections, so it is not counted. */
+  readonly isOwnFile: boolean;
   holders: number;
   /** The holders that need no data for now. */
   resting: number;
@@ -61,11 +63,13 @@ export class Holds {
    */
   open(content: TransferContent, isForeign = false): Hold {
     if (this.#isClosed) throw new SluiceError("session_stopped", "the engine is stopping");
-    if (!this.#held.has(content.infohash)) this.#makeRoom(isForeign);
+    const isOwnFile = content.ownFile !== undefined;
+    if (!this.#held.has(content.infohash) && !isOwnFile) this.#makeRoom(isForeign);
     // An open transfer gets the trackers and peers of this content.
     const transfer = this.#dependencies.transfers.open(content);
     const known = this.#held.get(content.infohash);
-    const held = known ?? { transfer, isForeign, holders: 0, resting: 0, idleSince: 0, cancelIdle: () => {} };
+    const counts = { holders: 0, resting: 0, idleSince: 0, cancelIdle: () => {} };
+    const held = known ?? { transfer, isForeign, isOwnFile, ...counts };
     if (!isForeign) held.isForeign = false;
     this.#held.set(content.infohash, held);
     if (known === undefined) this.#dependencies.opened?.();
@@ -187,7 +191,7 @@ export class Holds {
   }
 
   #makeRoom(isForeign: boolean): void {
-    const all = [...this.#held.values()];
+    const all = [...this.#held.values()].filter((held) => !held.isOwnFile);
     const foreign = all.filter((held) => held.isForeign);
     if (isForeign && foreign.length >= FOREIGN_TRANSFERS_LIMIT)
       this.#stopLeastUseful(foreign, `transfer limit for pages of other sites (${FOREIGN_TRANSFERS_LIMIT})`);

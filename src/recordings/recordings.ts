@@ -120,9 +120,9 @@ class FileRecordings implements Recordings {
   }
 
   async loadFiles(): Promise<void> {
-    for (const { stored } of this.#entries.values()) {
+    for (const { stored, bytes } of this.#entries.values()) {
       await this.#copies.load(stored.id, pathOf(this.#parts.folder, stored, "mkv"), stored.hasMatroska);
-      if (stored.state === "done") await this.shares.load(stored.id);
+      if (stored.state === "done" && bytes > 0) await this.shares.load(stored.id);
     }
   }
 

@@ -48,6 +48,8 @@ interface Share {
   ended: Promise<void>;
 }
 
+/** Each shared recording is an open transfer. */
+const MAX_SHARES = 100;
 /** Pieces are as large as needed for about this many: a list of hashes of 40 kB. */
 const PIECES = 2_000;
 const MIN_PIECE_BYTES = 256 * 1024;
@@ -95,6 +97,8 @@ export class SharedRecordings implements RecordingShares {
   start(id: number): void {
     const state = this.#shares.get(id)?.state;
     if (state === "preparing" || state === "shared") return;
+    if (this.#shares.size >= MAX_SHARES)
+      throw new SluiceError("too_many", `the limit of ${MAX_SHARES} shared recordings is reached`);
     const recorded = this.#parts.find(id);
     const share = this.#add(id);
     share.ended = this.#queue

@@ -97,3 +97,12 @@ test("Hold.rest: a transfer is idle while all its holders rest", () => {
   newcomer.rest?.(false);
   assert.deepEqual(idle.slice(4), [true, false]);
 });
+
+test("Holds.openOwned: files of this machine do not count for the limit of transfers", () => {
+  const { holds } = someHolds();
+  const infohashOf = (i: number) => i.toString(16).padStart(40, "0") as Infohash;
+  for (let i = 0; i < 40; i++)
+    holds.openOwned({ ...content, infohash: infohashOf(i), ownFile: `/recordings/${i}.ts` });
+  for (let i = 40; i < 64; i++) holds.open({ ...content, infohash: infohashOf(i) });
+  assert.throws(() => holds.open({ ...content, infohash: infohashOf(64) }), { code: "too_many" });
+});

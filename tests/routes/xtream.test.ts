@@ -72,6 +72,8 @@ test("player_api.php: films with their description; no series; an unknown action
   assert.equal((await api("&action=get_vod_categories"))[0].category_name, "Films");
   const { info, movie_data } = await api(`&action=get_vod_info&vod_id=${film.stream_id}`);
   assert.deepEqual([info.plot, movie_data.stream_id], ["About it", film.stream_id]);
+  // Clients read these without a check.
+  assert.deepEqual([film.title, info.backdrop_path, info.tmdb_id], ["A film", [], ""]);
   assert.deepEqual(await api("&action=get_series"), []);
   assert.equal((await api("&action=get_profile")).user_info.auth, 1);
   assert.equal((await call(`/player_api.php?${USER}&action=get_series_info&series_id=1`)).status, 404);
