@@ -8,8 +8,8 @@ import { SourceWatch } from "./source-watch.ts";
 export interface ChannelSource {
   /** For the log. */
   readonly name: string;
-  /** Opens it as one transport stream. Rejects if it cannot be played. */
-  open(signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
+  /** Opens it as one transport stream, with all sound as AAC if `convertsSound`. Rejects if it cannot be played. */
+  open(signal: AbortSignal, convertsSound: boolean): Promise<ReadableStream<Uint8Array>>;
   /** The figures of its content while it is open. */
   figures?(): SwarmFigures | undefined;
   /** Whether it cannot be reached any more. */
@@ -42,14 +42,20 @@ export class Feed {
   #ready: Delivery | undefined;
   #listener: (delivery: Delivery) => void = () => {};
 
-  constructor(index: number, source: ChannelSource, version: number, openedAt: Instant) {
+  constructor(
+    index: number,
+    source: ChannelSource,
+    version: number,
+    openedAt: Instant,
+    convertsSound = false,
+  ) {
     this.index = index;
     this.name = source.name;
     this.figures = () => source.figures?.();
     this.isUnreachable = () => source.isUnreachable?.() ?? false;
     this.entry = new TsEntry(version);
     this.openedAt = openedAt;
-    this.#reader = source.open(this.#over.signal).then((stream) => {
+    this.#reader = source.open(this.#over.signal, convertsSound).then((stream) => {
       const reader = stream.getReader();
       if (this.#over.signal.aborted) void reader.cancel().catch(() => {});
       return reader;

@@ -1,5 +1,6 @@
 import { resolvesWithin } from "../async/sleep.ts";
 import { nullPackets } from "../media/ts-packet.ts";
+import type { AudioConversion } from "../remux/contract.ts";
 import type { Transfer } from "../transfer/contract.ts";
 import { Channel, type ChannelDependencies } from "./channel.ts";
 import type { ChannelSource } from "./channel-feed.ts";
@@ -9,6 +10,9 @@ import { KEEP_ALIVE_PACKETS } from "./ts-stream.ts";
 
 /** Interval of null packets while the player waits. */
 const KEEP_ALIVE_MS = 500;
+
+/** All sound becomes AAC. */
+const TO_AAC: AudioConversion = { all: true, mp3: true, ac3: true, isHls: false, channels: 2 };
 
 /** The session that plays a source. */
 type SourceSession = Session & { readonly transfer?: Pick<Transfer, "figures" | "isUnreachable"> };
@@ -25,9 +29,10 @@ export function sessionSource(
     name,
     figures: () => transfer?.figures,
     isUnreachable: () => transfer?.isUnreachable ?? false,
-    async open(signal) {
+    async open(signal, convertsSound) {
       // Sessions of one player id end each other.
-      const session = await start({ ...request, playerId: undefined }, signal);
+      const audioConversion = request.audioConversion ?? (convertsSound ? TO_AAC : undefined);
+      const session = await start({ ...request, playerId: undefined, audioConversion }, signal);
       ({ transfer } = session);
       try {
         await session.awaitStart(signal);

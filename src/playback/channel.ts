@@ -70,6 +70,8 @@ export class Channel {
   #playingSince: Instant | undefined;
   readonly #failedAt = new Map<number, Instant>();
   readonly #failures = new Map<number, number>();
+  /** The sources whose sound is converted, because players expect the codec of another source. */
+  readonly #converted = new Set<number>();
   #firstProblem: unknown;
   #version = 0;
   #wake: () => void = () => {};
@@ -134,7 +136,8 @@ export class Channel {
   }
 
   #open(index: number): Feed {
-    return new Feed(index, this.#sources[index]!, this.#version++, this.#dependencies.clock.now());
+    const now = this.#dependencies.clock.now();
+    return new Feed(index, this.#sources[index]!, this.#version++, now, this.#converted.has(index));
   }
 
   /** Watches a better source if the present one has played well for long, and plays it if it passes. */
@@ -242,6 +245,7 @@ export class Channel {
   #handle(delivery: Delivery, since: Instant): Uint8Array | undefined {
     const { feed, packets, problem } = delivery;
     const trial = this.#trial;
+    if (packets && this.#convertSound(feed)) return undefined;
     if (trial?.feed === feed && !(trial.isPassed && packets)) {
       this.#watchTrial(trial, delivery);
       return undefined;
@@ -272,6 +276,22 @@ export class Channel {
     const now = this.#dependencies.clock.now();
     if (feed !== this.#pattern) feed.watch.push(played, now, now - since);
     return played.length > 0 ? played : undefined;
+  }
+
+  /** Opens a source again, with converted sound, if players could not play its sound. Returns false if that is not needed. */
+  #convertSound(feed: Feed): boolean {
+    const { index } = feed;
+    if (feed === this.#pattern || feed.isJoined || this.#converted.has(index)) return false;
+    if (!this.#pids.lacksSoundOf(feed.entry)) return false;
+    this.#dependencies.log.info("the sound of the source is converted to that of the channel", {
+      source: feed.name,
+    });
+    this.#converted.add(index);
+    feed.close();
+    const again = this.#open(index);
+    if (this.#trial?.feed === feed) this.#trial = { feed: again, since: undefined, isPassed: false };
+    this.#feeds = this.#feeds.map((other) => (other === feed ? again : other));
+    return true;
   }
 
   #play(feed: Feed): void {

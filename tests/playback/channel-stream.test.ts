@@ -112,6 +112,23 @@ test("channelStream: streams of a source with other PIDs get those of the first 
   await stop();
 });
 
+test("channelStream: a source with sound in another codec is opened again with converted sound", async () => {
+  const [one, two] = [new FakeSource("one", 500_000), new FakeSource("two", 90_000)];
+  two.sound = "mp2";
+  const { received, stop } = await player([one, two]);
+  one.end();
+  await settled();
+  two.send();
+  await settled();
+  assert.deepEqual([two.opened, two.closed, two.sound], [2, 1, "aac"]);
+  two.send();
+  two.send();
+  await settled();
+  assert.equal(seconds(received()), 3);
+  assert.equal(tablesOf(received()).pmt.streams.length, 2);
+  await stop();
+});
+
 test("channelStream: a source whose clock jumps continues with continuous times and counters", async () => {
   const one = new FakeSource("one", 500_000);
   const { received, stop } = await player([one]);
@@ -341,7 +358,7 @@ test("sessionSource: a file that is a transport stream is played as its bytes, o
     } satisfies Partial<Session>;
     const start = async () => session as unknown as Session;
     const source = sessionSource("news", {} as PlaybackRequest, start, () => stream(""));
-    return new Response(await source.open(new AbortController().signal)).text();
+    return new Response(await source.open(new AbortController().signal, false)).text();
   };
   assert.equal(await played("video/mp2t"), "bytes 0 to 7");
   assert.equal(await played("video/x-msvideo"), "remuxed");

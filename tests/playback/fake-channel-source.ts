@@ -12,6 +12,8 @@ export class FakeSource implements ChannelSource {
   readonly name: string;
   /** Other PIDs than those of the test pattern, by these. */
   pids: ReadonlyMap<number, number> = new Map();
+  /** The codec of its sound. */
+  sound: "aac" | "mp2" = "aac";
   opened = 0;
   closed = 0;
   fails = false;
@@ -25,16 +27,20 @@ export class FakeSource implements ChannelSource {
     this.#second = second;
   }
 
-  async open(): Promise<ReadableStream<Uint8Array>> {
+  async open(_: AbortSignal, convertsSound: boolean): Promise<ReadableStream<Uint8Array>> {
     this.opened++;
+    if (convertsSound) this.sound = "aac";
+    this.#muxer = newMuxer(this.sound);
     if (this.fails) throw new SluiceError("no_peers", `no peer of ${this.name}`);
+    let own: ReadableStreamDefaultController<Uint8Array> | undefined;
     return new ReadableStream({
       start: (controller) => {
-        this.#controller = controller;
+        own = this.#controller = controller;
       },
       cancel: () => {
         this.closed++;
-        this.#controller = undefined;
+        // It may have been opened again.
+        if (this.#controller === own) this.#controller = undefined;
       },
     });
   }
@@ -58,7 +64,7 @@ export class FakeSource implements ChannelSource {
   /** Continues at another second, as another encoder: all counters begin again. */
   jump(second: number): void {
     this.#second = second;
-    this.#muxer = newMuxer();
+    this.#muxer = newMuxer(this.sound);
   }
 
   get isOpen(): boolean {
@@ -86,9 +92,11 @@ export function framesOf(second: number, at: number) {
 }
 
 /** Makes a stream of the test pattern whose counters begin at 0. */
-export function newMuxer(): TsMuxer {
+export function newMuxer(sound: "aac" | "mp2" = "aac"): TsMuxer {
   return new TsMuxer([
     { codec: "h264", language: "und" },
-    { codec: "aac", language: "und", config: PATTERN_SOUND_CONFIG },
+    sound === "aac"
+      ? { codec: "aac", language: "und", config: PATTERN_SOUND_CONFIG }
+      : { codec: sound, language: "und" },
   ]);
 }

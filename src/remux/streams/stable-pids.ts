@@ -19,8 +19,8 @@ const MAX_SLOTS = 256;
 
 /**
  * Gives transport streams that are joined the same PIDs and the same programme number, because most players read the tables once. A
- * stream gets the PID that a stream with the same codec had before, if possible one with the same language; else that of a stream of the
- * same kind, because players that wait for the sound of a PID without packets stop the picture as well. The first source is unchanged.
+ * stream gets the PID that a stream with the same codec had before, if possible one with the same language. A stream with another codec
+ * gets a PID of its own, because a decoder is chosen by PID. The first source is unchanged.
  */
 export class StablePids {
   #slots: Slot[] = [];
@@ -38,6 +38,14 @@ export class StablePids {
       if (reader.wants(pidAt(packets, at))) reader.push(packets, at);
     const tables = reader.tables(true);
     if (tables) this.#assign(tables);
+  }
+
+  /** Returns true if players that play AAC would get no sound from a stream: it has sound, but none in a codec that was there before. */
+  lacksSoundOf({ tables }: TsEntry): boolean {
+    const known = this.#slots.filter(({ stream }) => stream.kind === "audio");
+    const sounds = tables ? streamsOf(tables.pmt).filter(({ kind }) => kind === "audio") : [];
+    if (known[0]?.stream.codec !== "aac" || sounds.length === 0) return false;
+    return !sounds.some((sound) => known.some((slot) => isSameCodec(slot, sound)));
   }
 
   /** Changes whole packets in place. `entry` returned them, and nothing after them. */
@@ -82,7 +90,7 @@ export class StablePids {
       slot.sourcePid = sourcePid;
       pids.set(sourcePid, slot.stream.pid);
     };
-    for (const isLike of [isSameStream, isSameLanguage, isSameCodec, isSameKind])
+    for (const isLike of [isSameStream, isSameLanguage, isSameCodec])
       for (const stream of streams) {
         if (pids.has(stream.pid)) continue;
         const slot = this.#slots.find((known) => !used.has(known) && isLike(known, stream));
@@ -117,8 +125,4 @@ function isSameLanguage(slot: Slot, stream: TsStream): boolean {
 
 function isSameCodec({ stream: { kind, codec } }: Slot, stream: TsStream): boolean {
   return kind === stream.kind && codec === stream.codec;
-}
-
-function isSameKind({ stream: { kind } }: Slot, stream: TsStream): boolean {
-  return kind === stream.kind && (kind === "video" || kind === "audio");
 }

@@ -69,18 +69,22 @@ test("StablePids: the first source is unchanged; languages decide among streams 
   );
 });
 
-test("StablePids: a stream with another codec has the PID of its kind, unless that codec is there as well", () => {
+test("StablePids: a stream with another codec gets a PID of its own, and the old one is used again later", () => {
   const stable = new StablePids();
   const one = tablePackets(1, 0x1000, 0x100, [stream(H264, 0x100), stream(AAC, 0x101)]);
   passed(stable, one, []);
-  const two = tablePackets(1, 0x1000, 0x200, [stream(AC3, 0x201), stream(HEVC, 0x200)]);
-  assert.deepEqual(passed(stable, two, [0x200, 0x201]).pids, [0x100, 0x101]);
-  const three = tablePackets(1, 0x1000, 0x200, [stream(AC3, 0x101), stream(AAC, 0x201), stream(H264, 0x200)]);
-  const both = passed(stable, three, [0x200, 0x201, 0x101]);
-  assert.deepEqual(both.pids.slice(0, 2), [0x100, 0x101]);
-  assert.ok(![0x100, 0x101, 0x1000].includes(both.pids[2]!));
-  assert.equal(both.tables.pmt.pcrPid, 0x100);
-  assert.deepEqual(passed(stable, three, [0x200, 0x201, 0x101]).pids, both.pids);
+  const two = tablePackets(1, 0x1000, 0x100, [stream(HEVC, 0x100), stream(AC3, 0x101)]);
+  const entryOf = (packets: Uint8Array) => ({ tables: tablesOf(packets), version: 1 }) as TsEntry;
+  assert.deepEqual(
+    [one, two].map((packets) => stable.lacksSoundOf(entryOf(packets))),
+    [false, true],
+  );
+  const other = passed(stable, two, [0x100, 0x101]);
+  assert.equal(new Set([...other.pids, 0x100, 0x101, 0x1000]).size, 5);
+  assert.equal(other.tables.pmt.pcrPid, other.pids[0]);
+  const three = tablePackets(1, 0x1000, 0x200, [stream(AAC, 0x201), stream(H264, 0x200)]);
+  assert.deepEqual(passed(stable, three, [0x200, 0x201]).pids, [0x100, 0x101]);
+  assert.deepEqual(passed(stable, two, [0x100, 0x101]).pids, other.pids);
 });
 
 test("StablePids: a clock with a PID of its own, and tables that change within a source", () => {
