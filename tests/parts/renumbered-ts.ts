@@ -3,11 +3,15 @@ import { pidAt, TS_PACKET_BYTES } from "../../src/media/ts-packet.ts";
 import { TableReader } from "../../src/media/ts-tables.ts";
 import { TablesWriter } from "../../src/remux/ts-tables-writer.ts";
 
-/** Returns a stream with other PIDs, and another programme number if there are any; all descriptors are kept. */
-export function renumbered(packets: Uint8Array, pids: ReadonlyMap<number, number>): Uint8Array {
+/** Returns a stream with other PIDs, and another programme number if there are any; all descriptors are kept. `reader` keeps the tables for the
+ * next packets of the stream. */
+export function renumbered(
+  packets: Uint8Array,
+  pids: ReadonlyMap<number, number>,
+  reader = new TableReader(),
+): Uint8Array {
   if (pids.size === 0) return packets;
   const out = Uint8Array.from(packets);
-  const reader = new TableReader();
   for (let at = 0; at < packets.length; at += TS_PACKET_BYTES)
     if (reader.wants(pidAt(packets, at))) reader.push(packets, at);
   const tables = reader.tables(true)!;
