@@ -1,10 +1,14 @@
+import { writeU32 } from "../../src/base/bytes.ts";
 import { type CastMessage, CastMessageReader, encodeCastMessage } from "../../src/wire/cast-message.ts";
 
 const RECEIVER = "urn:x-cast:com.google.cast.receiver";
 const MEDIA = "urn:x-cast:com.google.cast.media";
 const HEARTBEAT = "urn:x-cast:com.google.cast.tp.heartbeat";
 const CONNECTION = "urn:x-cast:com.google.cast.tp.connection";
+const AUTHENTICATION = "urn:x-cast:com.google.cast.tp.deviceauth";
 const APPLICATION = "CC1AD845";
+/** A `DeviceAuthMessage` of cast_channel.proto whose response has an empty signature and certificate. */
+const AUTHENTICATED = [0x12, 4, 0x0a, 0, 0x12, 0];
 
 interface Loaded {
   readonly media: Record<string, unknown>;
@@ -39,6 +43,10 @@ export class FakeChromecast {
         const payload = JSON.parse(message.payload || "{}") as Record<string, unknown>;
         this.heard.push(String(payload.type));
         if (this.isSilent) continue;
+        if (message.namespace === AUTHENTICATION) {
+          write(authenticated(message));
+          continue;
+        }
         const answer = this.#answer(message, payload);
         if (answer === undefined) continue;
         const { source, destination, namespace } = message;
@@ -125,4 +133,16 @@ export class FakeChromecast {
     };
     return { type: "MEDIA_STATUS", status: [status] };
   }
+}
+
+/** Answers a device authentication, without which VLC does not begin. Its payload is binary: field 7 instead of field 6. */
+function authenticated({ source, destination, namespace }: CastMessage): Uint8Array {
+  const text = encodeCastMessage({ source: destination, destination: source, namespace, payload: "" });
+  const [payloadType, payload] = [
+    [0x28, 1],
+    [0x3a, AUTHENTICATED.length, ...AUTHENTICATED],
+  ];
+  const message = Uint8Array.from([...text.subarray(0, -4), ...payloadType!, ...payload!]);
+  writeU32(message, 0, message.length - 4);
+  return message;
 }

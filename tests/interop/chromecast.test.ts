@@ -1,17 +1,21 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { createServer } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { runtime } from "#runtime";
 import { castDevice } from "../../src/devices/chromecast.ts";
 import { FakeChromecast } from "../devices/fake-chromecast.ts";
+import { freePort } from "../parts/engine.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
+import { patternTs } from "../parts/media-fixtures.ts";
 import { testsThatNeed } from "../parts/needs.ts";
-import { run } from "../parts/process.ts";
+import { run, startProcess } from "../parts/process.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
 
 const { test } = await testsThatNeed("openssl", "pychromecast");
+const { test: vlcTest } = await testsThatNeed("openssl", "vlc");
 
 const SENDER = fileURLToPath(new URL("./pychromecast_sender.py", import.meta.url));
 
@@ -71,6 +75,41 @@ test("the fake Chromecast: pychromecast launches the player, loads, pauses, seek
   assert.equal(served.fake.volume, 0.25);
   assert.equal(served.fake.loaded, undefined);
 });
+
+vlcTest(
+  "the fake Chromecast: VLC launches the player, loads a film, and sends it",
+  {
+    timeout: 60_000,
+  },
+  async () => {
+    await using served = await serveChromecast();
+    const scratch = await tempFolder("vlc");
+    const film = scratch.file("film.ts");
+    await writeFile(film, patternTs(20));
+    await chmod(scratch.path, 0o755);
+    // VLC does not run as root.
+    const user =
+      process.getuid?.() === 0 ? ["runuser", "-u", "nobody", "--", "env", "HOME=/nonexistent"] : [];
+    const sout = `--sout=#chromecast{ip=127.0.0.1,port=${served.port},http-port=${await freePort()}}`;
+    const [command, ...args] = [...user, "cvlc", film, sout, "--demux-filter=demux_chromecast"];
+    const vlc = startProcess(command!, args);
+    try {
+      for (let left = 400; served.fake.loads.length === 0; left--) {
+        assert.ok(left > 0, vlc.output());
+        await pause(100);
+      }
+      const { contentId, contentType } = served.fake.loads[0]!.media as Record<string, string>;
+      const answer = await fetch(contentId!);
+      assert.equal(answer.headers.get("content-type"), contentType);
+      const reader = answer.body!.getReader();
+      assert.ok((await reader.read()).value!.length > 0);
+      await reader.cancel();
+    } finally {
+      await vlc.stop();
+      await scratch.remove();
+    }
+  },
+);
 
 test("CastControl: sends the same LOAD as pychromecast, over a real TLS connection", async () => {
   await using served = await serveChromecast();
