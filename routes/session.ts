@@ -2,6 +2,7 @@ import { type Context, Hono } from "hono";
 import { contentFeatures } from "../src/base/content-features.ts";
 import { SluiceError } from "../src/base/errors.ts";
 import { type Infohash, parseInfohash } from "../src/base/ids.ts";
+import { mimeNames } from "../src/base/mime.ts";
 import type { UnixSeconds } from "../src/base/time.ts";
 import type {
   ManifestReload,
@@ -87,8 +88,8 @@ export function createSessionRoutes({ engine, statRead }: RouteDependencies): Ho
     const body = await session.transportStream(connect, c.req.raw.signal, answer.range);
     return new Response(body, init);
   };
-  app.get("/ace/r/:infohash/:key", transportStream);
-  app.get("/content/:infohash/:key", transportStream);
+  app.get("/ace/r/:infohash/:key", async (c) => renamedType(c, await transportStream(c)));
+  app.get("/content/:infohash/:key", async (c) => renamedType(c, await transportStream(c)));
 
   app.get("/ace/stat/:infohash/:key", async (c) => {
     const session = sessionOf(c);
@@ -122,6 +123,14 @@ function transferHeaders(c: Context<RouteEnv>, isLive: boolean): Record<string, 
     }),
     ...((mode === "Streaming" || mode === "Background") && { "transfermode.dlna.org": mode }),
   };
+}
+
+/** Names the type as `mime=` does, if that is another name of it: a DLNA renderer compares it with the types that it lists. */
+function renamedType(c: Context<RouteEnv>, response: Response): Response {
+  const name = c.req.query("mime");
+  if (name && mimeNames(response.headers.get("content-type") ?? "").includes(name))
+    response.headers.set("content-type", name);
+  return response;
 }
 
 /** Returns the infohash and the key in a session URL. Some clients append an ending (`.m3u8`, `&.mp4`), which is ignored. */

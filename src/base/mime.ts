@@ -53,6 +53,15 @@ export function mimeOf(name: string): string {
   return type ?? "application/octet-stream";
 }
 
+/** Returns the names under which players list a type, `mime` first; MPEG-TS has several (DLNA guidelines 7.3.3). */
+export function mimeNames(mime: string): readonly string[] {
+  if (mime === "video/mp2t") return ["video/mp2t", "video/vnd.dlna.mpeg-tts", "video/mpegts", "video/mpeg"];
+  // Renderers on GStreamer list the type of the demultiplexer, which is the same for both.
+  if (mime === "video/mp4") return ["video/mp4", "video/quicktime"];
+  if (mime === "video/x-matroska") return ["video/x-matroska", "video/x-mkv"];
+  return [mime];
+}
+
 /** Returns true if the extension of a file name is that of a video or audio file. */
 export function isPlayableName(name: string): boolean {
   return /^(?:video|audio)\//.test(mimeOf(name));

@@ -1,3 +1,4 @@
+import { mimeNames } from "../base/mime.ts";
 import { callUpnpService, lanRequest } from "../outbound/lan-http.ts";
 import type { HttpClient } from "../runtime/contract.ts";
 import {
@@ -138,17 +139,20 @@ class DlnaControl implements DeviceControl {
   plays(mime: string): boolean {
     // A renderer without a list is asked to play; it refuses what it cannot.
     return (
-      this.#sink.size === 0 || this.#sink.has("*") || typeNames(mime).some((name) => this.#sink.has(name))
+      this.#sink.size === 0 || this.#sink.has("*") || mimeNames(mime).some((name) => this.#sink.has(name))
     );
   }
 
   async play(media: DeviceMedia): Promise<void> {
-    const mime = typeNames(media.mime).find((name) => this.#sink.has(name)) ?? media.mime;
+    const mime = mimeNames(media.mime).find((name) => this.#sink.has(name)) ?? media.mime;
+    const url = new URL(media.url);
+    // Rygel asks for the head of the URL, and refuses a type that it does not list.
+    if (mime !== media.mime) url.searchParams.set("mime", mime);
     const item = didlItem({
       id: "0",
       parentId: "-1",
       title: media.title,
-      url: media.url,
+      url: url.href,
       protocolInfo: protocolInfo(mime, media.isLive),
       kind: media.mime.startsWith("audio/") ? "music" : media.isLive ? "channel" : "film",
       bytes: media.bytes,
@@ -156,7 +160,7 @@ class DlnaControl implements DeviceControl {
       subtitlesUrl: media.subtitles[0]?.srtUrl,
     });
     const address = [
-      ["CurrentURI", media.url],
+      ["CurrentURI", url.href],
       ["CurrentURIMetaData", didlDocument([item])],
     ] as const;
     const first = await this.#call("SetAVTransportURI", address);
@@ -233,15 +237,6 @@ class DlnaControl implements DeviceControl {
     const all = [["InstanceID", 0], ...parameters] as const;
     return callUpnpService(this.#http, url, { serviceType: type, action, parameters: all });
   }
-}
-
-/** The names under which renderers list a type; MPEG-TS has several (DLNA guidelines 7.3.3). */
-function typeNames(mime: string): readonly string[] {
-  if (mime === "video/mp2t") return ["video/mp2t", "video/vnd.dlna.mpeg-tts", "video/mpegts", "video/mpeg"];
-  // Renderers on GStreamer list the type of the demultiplexer, which is the same for both.
-  if (mime === "video/mp4") return ["video/mp4", "video/quicktime"];
-  if (mime === "video/x-matroska") return ["video/x-matroska", "video/x-mkv"];
-  return [mime];
 }
 
 function stateOf(text: string): DeviceStatus["state"] {

@@ -73,7 +73,10 @@ test("DlnaControl.play: sets the address with escaped metadata and subtitles, th
     ["SetAVTransportURI", "Play"],
   );
   const { body } = calls[0]!;
-  assert.match(body, /<CurrentURI>http:\/\/192\.168\.1\.5:6878\/ace\/r\/1\/2\?a=1&amp;b=2<\/CurrentURI>/);
+  assert.match(
+    body,
+    /<CurrentURI>http:\/\/192\.168\.1\.5:6878\/ace\/r\/1\/2\?a=1&amp;b=2&amp;mime=video%2Fvnd\.dlna\.mpeg-tts</,
+  );
   // The document is escaped once as metadata, and the title in it once more.
   assert.match(body, /&lt;dc:title&gt;A &amp;lt;&amp;quot;film&amp;quot;&amp;gt; &amp;amp; more&lt;/);
   assert.match(body, /http-get:\*:video\/vnd\.dlna\.mpeg-tts:DLNA\.ORG_OP=01/);

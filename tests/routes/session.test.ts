@@ -276,3 +276,15 @@ test("container=raw: a film is the file itself, of known length, with the type o
     Uint8Array.from({ length: 10 }, (_, i) => (5000 + i) & 255),
   );
 });
+
+test("mime=: the answer has another name of its own type, and no other type", async () => {
+  const { call, session } = await appWithSession();
+  for (const [name, type] of [
+    ["video/mpeg", "video/mpeg"],
+    ["video/vnd.dlna.mpeg-tts", "video/vnd.dlna.mpeg-tts"],
+    ["text/html", "video/mp2t"],
+  ] as const) {
+    const head = await call(`${session.playback_url}?mime=${name}`, { method: "HEAD" });
+    assert.equal(head.headers.get("content-type"), type);
+  }
+});
