@@ -367,7 +367,8 @@ export function openPlace(root) {
   });
   window.addEventListener("pagehide", () => playback?.stop());
   refreshRecent();
-  page.link.focus();
+  // The user may have moved the focus while the place was loading.
+  if (document.activeElement === document.body) page.link.focus();
   return {
     show({ link }) {
       // A link fills the form but does not start playback, because any page may link here.
