@@ -3,21 +3,34 @@ import { toHex } from "../../src/base/bytes.ts";
 import { fuzz, fuzzInput } from "./fuzz.ts";
 import { fuzzTargets } from "./targets.ts";
 
-const USAGE = "usage: fuzz [target …] [--count N] [--seed S] [--only INDEX]";
+const USAGE = `usage: npm run fuzz -- [TARGET…] [--count N] [--seed S] [--only INDEX]
+
+Runs the named targets, or all, and prints one line each.
+--count   inputs of each target (default 100000)
+--seed    the same seed gives the same inputs (default 1)
+--only    print one input and what the target makes of it
+
+Targets: `;
 
 /** Runs the named targets, or all, and prints one line each. The exit status is 1 if there are findings. */
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
+      help: { type: "boolean" },
       count: { type: "string", default: "100000" },
       seed: { type: "string", default: "1" },
       only: { type: "string" },
     },
   });
-  const [count, seed] = [Number(values.count), Number(values.seed)];
-  if (!Number.isSafeInteger(count) || !Number.isSafeInteger(seed)) throw new Error(USAGE);
   const all = await fuzzTargets();
+  if (values.help) {
+    console.log(USAGE + all.map(({ name }) => name).join(", "));
+    return;
+  }
+  const [count, seed] = [Number(values.count), Number(values.seed)];
+  if (!Number.isSafeInteger(count) || !Number.isSafeInteger(seed))
+    throw new Error("--count and --seed must be whole numbers");
   const unknown = positionals.filter((name) => !all.some((target) => target.name === name));
   if (unknown.length > 0)
     throw new Error(`no target ${unknown.join(", ")}; there are ${all.map((t) => t.name).join(", ")}`);
@@ -47,4 +60,9 @@ async function main(): Promise<void> {
   }
 }
 
-await main();
+try {
+  await main();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 2;
+}
