@@ -16,7 +16,9 @@ media.play_media(
     stream_type="BUFFERED",
     subtitles="http://127.0.0.1/1.vtt",
 )
-media.block_until_active(timeout=20)
+media.block_until_active(timeout=8)
+if not media.session_active_event.is_set():
+    sys.exit("pychromecast did not load")
 reports = []
 
 
