@@ -16,7 +16,7 @@ const OFFERS = 5;
 const SETUP_MS = 50_000;
 /** Addresses of the browser are known at once; a STUN server takes some round trips. */
 const GATHER_MS = 1_500;
-/** Interval of the announces, if the tracker allows it. */
+/** Interval of the announces, if the tracker allows it, and of a page that is not connected to any other page. */
 const MIN_INTERVAL_MS = 30_000;
 const MAX_INTERVAL_MS = 120_000;
 const RETRY_MS = 60_000;
@@ -102,7 +102,8 @@ export class Introductions implements WebRtcSignaling {
         const request = { url, infohash, peerId, event, numWant, ...totals };
         const reply = await client.announce(UNRESOLVED, request, signal);
         if (reply.ok) {
-          waitMs = Math.min(MAX_INTERVAL_MS, Math.max(MIN_INTERVAL_MS, 1_000 * reply.intervalSeconds));
+          const longestMs = pages() === 0 ? MIN_INTERVAL_MS : MAX_INTERVAL_MS;
+          waitMs = Math.min(longestMs, Math.max(MIN_INTERVAL_MS, 1_000 * reply.intervalSeconds));
           event = "none";
         }
       } catch {
