@@ -82,7 +82,8 @@ export function openPlace(root) {
       const view = views.get(name) || page.create({ api, live });
       views.set(name, view);
       current = view;
-      content.replaceChildren(view.element);
+      // A page that is shown already keeps the focus.
+      if (content.firstChild !== view.element) content.replaceChildren(view.element);
       await view.show(rest);
     } catch (error) {
       problem.textContent = problemText(error);

@@ -59,6 +59,8 @@ class SettingsView {
   #changes = new Map();
   /** @type {Settings | undefined} */
   #settings;
+  /** The settings that the fields show, as JSON. */
+  #drawn = "";
 
   /** @param {EngineApi} api */
   constructor(api) {
@@ -89,6 +91,16 @@ class SettingsView {
     if (name !== undefined) this.#search.value = name;
     const settings = /** @type {Settings} */ (await this.#api.call("get_settings"));
     this.#settings = settings;
+    const drawn = JSON.stringify(settings);
+    // Fields that are still right keep the focus and what the user has typed.
+    if (drawn !== this.#drawn) this.#draw(settings);
+    this.#drawn = drawn;
+    this.#filter();
+    this.#showState();
+  }
+
+  /** @param {Settings} settings */
+  #draw(settings) {
     const titles = [...new Set(settings.settings.map(({ group }) => group))];
     this.#content.replaceChildren(
       ...titles.map((title) =>
@@ -102,8 +114,6 @@ class SettingsView {
         ),
       ),
     );
-    this.#filter();
-    this.#showState();
   }
 
   /**
@@ -199,7 +209,7 @@ class SettingsView {
     if (this.#changes.size > 0)
       await this.#api.call("set_settings", { values: JSON.stringify(Object.fromEntries(this.#changes)) });
     const port = this.#changes.get("http-port");
-    this.#changes.clear();
+    this.#forget();
     if (!restarts) return this.load();
     await this.#api.call("restart_engine");
     this.#state.textContent = t("Restarting …");
@@ -238,8 +248,14 @@ class SettingsView {
       throw new Error(t("{name} is not a settings file: expected a JSON object.", { name: file.name }));
     const values = Object.fromEntries(Object.entries(content).map(([name, value]) => [name, String(value)]));
     await this.#api.call("set_settings", { values: JSON.stringify(values) });
-    this.#changes.clear();
+    this.#forget();
     await this.load();
+  }
+
+  /** Forgets the changes that are not saved, so that the fields are drawn again. */
+  #forget() {
+    this.#changes.clear();
+    this.#drawn = "";
   }
 
   /** @param {() => Promise<unknown>} work */
