@@ -62,6 +62,17 @@ function slots(what: string): Slots {
   return new Slots({ limit: 1, queueLimit: MAX_WAITING, queueFull });
 }
 
+/** Runs `work` when a slot is free, in a turn of the event loop of its own. */
+async function inOwnTurn<T>(slots: Slots, work: () => T | Promise<T>): Promise<T> {
+  const release = await slots.take();
+  try {
+    await yieldToLoop();
+    return await work();
+  } finally {
+    release();
+  }
+}
+
 class StoreItems implements ItemStore {
   readonly #dependencies: ItemsDependencies;
   readonly #index: ItemIndex;
@@ -84,7 +95,7 @@ class StoreItems implements ItemStore {
   }
 
   async query(query: ItemQuery): Promise<ItemPage> {
-    const { total, ids } = await this.#search(() => findPage(this.#index, query));
+    const { total, ids } = await inOwnTurn(this.#searchSlots, () => findPage(this.#index, query));
     const items: Item[] = [];
     for (let at = 0; at < ids.length; at += BATCH_ITEMS) {
       if (at > 0) await yieldToLoop();
@@ -96,7 +107,7 @@ class StoreItems implements ItemStore {
   outline(query: ItemQuery): Promise<ItemOutline[]> {
     const { columns } = this.#index;
     const range = { skip: query.offset ?? 0, count: query.limit ?? Number.POSITIVE_INFINITY };
-    return this.#search(() =>
+    return inOwnTurn(this.#searchSlots, () =>
       findNext(this.#index, query, undefined, range).ids.map((id) => {
         const slot = columns.slotOf(id);
         return {
@@ -132,20 +143,15 @@ class StoreItems implements ItemStore {
       return ids.splice(0, READ_ITEMS);
     };
     return {
-      next: async () => {
-        const release = await this.#readSlots.take();
-        try {
-          await yieldToLoop();
+      next: () =>
+        inOwnTurn(this.#readSlots, async () => {
           for (let some = nextIds(); some.length > 0; some = nextIds()) {
             const items = await this.#itemsOf(some);
             // Empty if they were removed meanwhile.
             if (items.length > 0) return items;
           }
           return [];
-        } finally {
-          release();
-        }
-      },
+        }),
     };
   }
 
@@ -239,16 +245,6 @@ class StoreItems implements ItemStore {
   }
 
   /** Returns the existing items of these ids. */
-  async #search<T>(search: () => T): Promise<T> {
-    const release = await this.#searchSlots.take();
-    try {
-      await yieldToLoop();
-      return search();
-    } finally {
-      release();
-    }
-  }
-
   async #itemsOf(ids: readonly number[]): Promise<Item[]> {
     return (await this.#writer.readMany(ids)).map(({ item }) => item);
   }
