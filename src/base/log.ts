@@ -24,4 +24,7 @@ export interface Log {
   named(part: string): Log;
 }
 
+/** A log that drops everything, for parts that run apart from the engine. */
+export const SILENT_LOG: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => SILENT_LOG };
+
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { runtime } from "#runtime";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { accountHouse } from "./account-house.ts";
 
 const ISSUER = "https://accounts.example";
@@ -43,7 +43,7 @@ function house(settings: { audience?: string; keysUrl?: string } = {}) {
   issuer.status = 200;
   return accountHouse({
     google: { issuer: ISSUER, audience: AUDIENCE, keysUrl, ...settings },
-    outbound: createOutbound(runtime, SILENT),
+    outbound: createOutbound(runtime, SILENT_LOG),
   });
 }
 

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { truncate } from "node:fs/promises";
 import { test } from "node:test";
 import { concatBytes } from "../../src/base/bytes.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createCatchUp } from "../../src/catch-up/catch-up.ts";
 import type { KeptMedia, TimeSpan } from "../../src/catch-up/catch-up-contract.ts";
 import { files } from "../../src/runtime/files.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { FakeItems, WEB_CONTENT } from "../library/fake-items.ts";
 import { until } from "../library/until.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
@@ -31,7 +31,7 @@ async function house(
   const start = () =>
     createCatchUp({
       ...{ store, clock, files, items, windowMs, limitBytes, unixMs },
-      ...{ folder: folder.path, open: source.open, log: SILENT },
+      ...{ folder: folder.path, open: source.open, log: SILENT_LOG },
     });
   /** Sends this many seconds of the channel, each at its time. */
   const play = async (catchUp: { list(): readonly { bytes: number }[] }, seconds: number) => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { after, type Instant, instant, type UnixSeconds } from "../../src/base/time.ts";
 import { createCatchUp } from "../../src/catch-up/catch-up.ts";
 import type { KeptMedia } from "../../src/catch-up/catch-up-contract.ts";
@@ -8,7 +9,6 @@ import type { Clock, Files, KeyValueStore, OpenFile } from "../../src/runtime/co
 import { files } from "../../src/runtime/files.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { settled } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { FakeItems, WEB_CONTENT } from "../library/fake-items.ts";
 import { until } from "../library/until.ts";
 import { testsThatNeed } from "../parts/needs.ts";
@@ -140,7 +140,7 @@ test("catch-up: a day of four channels with a kill every hour loses at most the 
   const unixMs = () => unixMsAt(clock.now());
   const open = (life: Life, openChannel: (item: Item) => Promise<ReadableStream<Uint8Array>>) =>
     createCatchUp({
-      ...{ store: life.store(store), clock, files: life.files(files), items, unixMs, log: SILENT },
+      ...{ store: life.store(store), clock, files: life.files(files), items, unixMs, log: SILENT_LOG },
       ...{ folder: folder.path, windowMs: 86_400_000, limitBytes: LIMIT_BYTES, open: openChannel },
     });
   const begin = async (life: Life) => {

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
-import type { Log } from "../../src/base/log.ts";
+import { type Log, SILENT_LOG } from "../../src/base/log.ts";
 import { KeptBroadcasts } from "../../src/cli/broadcast-desk.ts";
 import { broadcastRequest } from "../../src/cli/broadcast-request.ts";
 import { createBroadcastRecords } from "../../src/library/broadcast-records.ts";
 import type { Broadcast, Broadcasts } from "../../src/live/broadcast/broadcast-contract.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { MapStore } from "../library/map-store.ts";
 import { fakeBroadcast, fakeBroadcastOptions } from "../routes/fake-broadcasts.ts";
 
@@ -59,11 +58,11 @@ function fakeBroadcasts() {
 }
 
 /** Opens a `KeptBroadcasts` on records that survive it. */
-async function opened(store = new MapStore(), fake = fakeBroadcasts(), log: Log = SILENT) {
+async function opened(store = new MapStore(), fake = fakeBroadcasts(), log: Log = SILENT_LOG) {
   const clock = new FakeClock();
   const desk = new KeptBroadcasts({
     broadcasts: fake.broadcasts,
-    records: createBroadcastRecords(store, SILENT),
+    records: createBroadcastRecords(store, SILENT_LOG),
     clock,
     log,
     requestOf: (wish) =>
@@ -92,7 +91,7 @@ test("KeptBroadcasts: broadcasts are on air again after a restart, until they ar
 test("KeptBroadcasts: logs the start and end of broadcasts", async () => {
   const lines: string[] = [];
   const info = (message: string, facts?: object) => void lines.push(`${message} ${JSON.stringify(facts)}`);
-  const { desk, live } = await opened(undefined, undefined, { ...SILENT, info });
+  const { desk, live } = await opened(undefined, undefined, { ...SILENT_LOG, info });
   await desk.start(fakeBroadcastOptions("news"));
   live.get("news")!.end();
   await settled();

@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { test } from "node:test";
-import type { Log } from "../../src/base/log.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createLocalPlayers } from "../../src/cli/local-players.ts";
 import { inFolder } from "../contract/folder.ts";
-
-const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 
 /** A folder with a `vlc` that records its arguments and runs until it is terminated. */
 function withPlayer(work: (environment: Record<string, string>, called: string) => Promise<void>) {
@@ -28,15 +26,15 @@ async function contentOf(path: string): Promise<string> {
 test("LocalPlayers.list: the installed players, or none without a screen", () =>
   withPlayer(async (environment) => {
     const expected = [{ id: "vlc", type: "proxy", protocol: null, name: "vlc", icon: null }];
-    assert.deepEqual(await createLocalPlayers(environment, "linux", silent).list(), expected);
+    assert.deepEqual(await createLocalPlayers(environment, "linux", SILENT_LOG).list(), expected);
     const blind = { PATH: environment.PATH! };
-    assert.deepEqual(await createLocalPlayers(blind, "linux", silent).list(), []);
-    assert.deepEqual(await createLocalPlayers(blind, "win32", silent).list(), expected);
+    assert.deepEqual(await createLocalPlayers(blind, "linux", SILENT_LOG).list(), []);
+    assert.deepEqual(await createLocalPlayers(blind, "win32", SILENT_LOG).list(), expected);
   }));
 
 test("LocalPlayers.open passes the URL after the end of options; -1 is the first player", () =>
   withPlayer(async (environment, called) => {
-    const players = createLocalPlayers(environment, "linux", silent);
+    const players = createLocalPlayers(environment, "linux", SILENT_LOG);
     await players.open("-1", "--fullscreen http://127.0.0.1/$(reboot)");
     assert.equal(await contentOf(called), "--play-and-exit\n--\n--fullscreen http://127.0.0.1/$(reboot)\n");
     players.close();
@@ -44,7 +42,7 @@ test("LocalPlayers.open passes the URL after the end of options; -1 is the first
 
 test("LocalPlayers.open refuses unlisted players and a fifth window", () =>
   withPlayer(async (environment) => {
-    const players = createLocalPlayers(environment, "linux", silent);
+    const players = createLocalPlayers(environment, "linux", SILENT_LOG);
     for (const id of ["mpv", "/bin/sh", "", "../vlc"])
       await assert.rejects(players.open(id, "http://127.0.0.1/"), { code: "unknown_player" });
     for (let i = 0; i < 4; i++) await players.open("vlc", "http://127.0.0.1/");

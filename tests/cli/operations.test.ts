@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { LoopLag } from "../../src/cli/loop-lag.ts";
 import { measuredStore } from "../../src/cli/measured-store.ts";
 import { Operations, type OperationsDependencies } from "../../src/cli/operations.ts";
 import type { FakeClock } from "../engine/fake-clock.ts";
-import { fakeEngine, SILENT } from "../engine/fake-engine.ts";
+import { fakeEngine } from "../engine/fake-engine.ts";
 
 function operations(changes: Partial<OperationsDependencies> = {}) {
   const { engine, clock, transfers } = fakeEngine();
@@ -15,7 +16,7 @@ function operations(changes: Partial<OperationsDependencies> = {}) {
     store: { get: async () => undefined, figures: () => [] },
     files: { freeBytes: async () => 5e9 },
     loopLag: { readSeconds: () => 0.25 },
-    log: SILENT,
+    log: SILENT_LOG,
     dataDir: "/nowhere",
     version: "1.2.3",
     runtime: "bun 1.0",

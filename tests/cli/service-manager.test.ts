@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { serviceManager } from "../../src/cli/service-manager.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
 
 test("serviceManager: reports the start, each watchdog interval and the end to systemd", async () => {
@@ -13,7 +13,7 @@ test("serviceManager: reports the start, each watchdog interval and the end to s
     await chmod(program, 0o755);
     const manager = serviceManager(
       { NOTIFY_SOCKET: "/run/systemd/notify", WATCHDOG_USEC: "100000", PATH: `${folder.path}:/usr/bin:/bin` },
-      SILENT,
+      SILENT_LOG,
     );
     const states = async () => (await readFile(folder.file("states"), "utf8").catch(() => "")).split("\n");
     const seen = async (state: string) => {
@@ -36,11 +36,11 @@ test("serviceManager: a missing systemd-notify is reported, and nothing runs wit
       warnings.push(message);
       resolve();
     };
-    serviceManager({ NOTIFY_SOCKET: "/x", PATH: "/nowhere" }, { ...SILENT, warn }).ready();
+    serviceManager({ NOTIFY_SOCKET: "/x", PATH: "/nowhere" }, { ...SILENT_LOG, warn }).ready();
   });
   await warned;
   assert.deepEqual(warnings, ["cannot report to systemd"]);
-  const idle = serviceManager({}, SILENT);
+  const idle = serviceManager({}, SILENT_LOG);
   idle.ready();
   idle.close();
 });

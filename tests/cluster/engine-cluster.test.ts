@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { vettedAddress } from "../../src/cluster/engine-address.ts";
 import { type EngineCluster, hasEngines, openCluster } from "../../src/cluster/engine-cluster.ts";
 import type { KeyValueStore } from "../../src/runtime/contract.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { sharedMemory } from "../parts/shared-memory.ts";
 
 /** Engines on one store and one fake clock. */
@@ -15,7 +15,7 @@ function site() {
     name: string,
     { store = open(), players = 0, address = `http://10.0.0.${name}:6878` } = {},
   ) => {
-    const facts = { address, version: "1", log: SILENT };
+    const facts = { address, version: "1", log: SILENT_LOG };
     const cluster = await openCluster({ store, clock, id: `engine-${name}`, ...facts });
     cluster.measure(() => ({ players, contents: [] }));
     return cluster;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { deviceNetworks } from "../../src/devices/device-networks.ts";
 import { FoundDevices } from "../../src/devices/found-devices.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { mdnsAnswer } from "../wire/mdns-answer.ts";
 import { ETH, type FakeLan, fakeLan, rendererDescription, ssdpAnswer, TV } from "./fake-lan.ts";
 
@@ -22,7 +22,7 @@ function withRenderer(lan: FakeLan, host = TV, location = LOCATION): void {
 test("FoundDevices: sends nothing until it is asked, then finds a renderer by its description", async () => {
   const lan = fakeLan();
   withRenderer(lan);
-  const devices = new FoundDevices(lan.runtime, "", SILENT);
+  const devices = new FoundDevices(lan.runtime, "", SILENT_LOG);
   await lan.clock.advance(60_000);
   assert.equal(lan.sent.length, 0);
   const [tv, ...others] = await listed(devices, lan);
@@ -43,7 +43,7 @@ test("FoundDevices: sends nothing until it is asked, then finds a renderer by it
 test("FoundDevices: searches at most once in ten seconds, and forgets a device that does not answer for 35 s", async () => {
   const lan = fakeLan();
   withRenderer(lan);
-  const devices = new FoundDevices(lan.runtime, "", SILENT);
+  const devices = new FoundDevices(lan.runtime, "", SILENT_LOG);
   await listed(devices, lan);
   await listed(devices, lan);
   assert.equal(lan.sent.length, 6);
@@ -65,7 +65,7 @@ test("FoundDevices: refuses descriptions and services that are not at the addres
   ]) {
     const lan = fakeLan();
     withRenderer(lan, TV, location);
-    assert.deepEqual(await listed(new FoundDevices(lan.runtime, "", SILENT), lan), [], location);
+    assert.deepEqual(await listed(new FoundDevices(lan.runtime, "", SILENT_LOG), lan), [], location);
     assert.equal(lan.requests.length, 0, location);
   }
   const lan = fakeLan();
@@ -73,10 +73,10 @@ test("FoundDevices: refuses descriptions and services that are not at the addres
   lan.respond = () => ({
     text: rendererDescription().replaceAll("<controlURL>", "<controlURL>http://192.168.1.1"),
   });
-  assert.deepEqual(await listed(new FoundDevices(lan.runtime, "", SILENT), lan), []);
+  assert.deepEqual(await listed(new FoundDevices(lan.runtime, "", SILENT_LOG), lan), []);
   const outside = fakeLan();
   withRenderer(outside, "203.0.113.9", "http://203.0.113.9/d.xml");
-  assert.deepEqual(await listed(new FoundDevices(outside.runtime, "", SILENT), outside), []);
+  assert.deepEqual(await listed(new FoundDevices(outside.runtime, "", SILENT_LOG), outside), []);
 });
 
 test("FoundDevices: one address cannot fill the list", async () => {
@@ -86,7 +86,7 @@ test("FoundDevices: one address cannot fill the list", async () => {
     Array.from({ length: 15 }, (_, i) => ({ host: TV, bytes: ssdpAnswer(`http://${TV}/${i}.xml`) })),
   );
   lan.respond = ({ url }) => ({ text: rendererDescription("TV", "X", `uuid:${url.pathname}`) });
-  assert.equal((await listed(new FoundDevices(lan.runtime, "", SILENT), lan)).length, 8);
+  assert.equal((await listed(new FoundDevices(lan.runtime, "", SILENT_LOG), lan)).length, 8);
 });
 
 test("FoundDevices: Kodi is found by multicast DNS, and its DLNA renderer is not listed twice", async () => {
@@ -100,7 +100,7 @@ test("FoundDevices: Kodi is found by multicast DNS, and its DLNA renderer is not
     address: TV,
   });
   lan.answers.set(5353, [{ host: TV, bytes }]);
-  const devices = await listed(new FoundDevices(lan.runtime, "", SILENT), lan);
+  const devices = await listed(new FoundDevices(lan.runtime, "", SILENT_LOG), lan);
   assert.deepEqual(
     devices.map(({ id, name }) => [id, name]),
     [[`kodi:${TV}`, "Kodi (den)"]],
@@ -141,7 +141,7 @@ test("FoundDevices: one sender that floods the search hides no other device", as
   }));
   lan.answers.set(1900, [...flood, { host: TV, bytes: ssdpAnswer(LOCATION) }]);
   lan.respond = ({ url }) => (url.hostname === TV ? { text: rendererDescription() } : undefined);
-  const devices = await listed(new FoundDevices(lan.runtime, "", SILENT), lan);
+  const devices = await listed(new FoundDevices(lan.runtime, "", SILENT_LOG), lan);
   assert.deepEqual(
     devices.map(({ host }) => host),
     [TV],
@@ -153,7 +153,7 @@ test("FoundDevices: one sender that floods the search hides no other device", as
 test("FoundDevices: another address cannot take the place of a listed device until that has vanished", async () => {
   const lan = fakeLan();
   withRenderer(lan);
-  const devices = new FoundDevices(lan.runtime, "", SILENT);
+  const devices = new FoundDevices(lan.runtime, "", SILENT_LOG);
   await listed(devices, lan);
   const thief = { host: "192.168.1.66", bytes: ssdpAnswer("http://192.168.1.66:1400/d.xml") };
   lan.answers.set(1900, [thief, { host: TV, bytes: ssdpAnswer(LOCATION) }]);

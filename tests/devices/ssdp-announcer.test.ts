@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PeerAddress } from "../../src/base/address.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { announceMediaServer } from "../../src/devices/ssdp-announcer.ts";
 import type { OwnNetwork, Runtime } from "../../src/runtime/contract.ts";
 import { encodeSsdpSearch, SSDP_GROUP } from "../../src/wire/upnp/ssdp.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { ETH, TV } from "./fake-lan.ts";
 
 const DOCKER: OwnNetwork = {
@@ -38,7 +38,7 @@ async function announced(networks: readonly OwnNetwork[], interfaces = "") {
   };
   const stop = announceMediaServer({
     runtime: { clock, net, surroundings: { networks: () => state.networks } } as unknown as Runtime,
-    ...{ interfaces, udn: "uuid:1", isAllowed: () => state.isAllowed, log: SILENT },
+    ...{ interfaces, udn: "uuid:1", isAllowed: () => state.isAllowed, log: SILENT_LOG },
     locationAt: (host) => `http://${host}:6878/dlna/description.xml`,
   });
   await clock.advance(0);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PeerAddress } from "../../src/base/address.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
 import { startTunerControl, type TunerControlDependencies } from "../../src/devices/tuner-control.ts";
 import { readRtpTs } from "../../src/media/rtp.ts";
@@ -14,7 +15,6 @@ import {
   tunerValue,
 } from "../../src/wire/tuner/frame.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 
 const NETWORK = { host: "192.168.1.5", bits: 24, interfaceName: "eth0", isLoopback: false };
 const text = (tag: number, value: string) => tunerValue(tag, encodeUtf8(`${value}\0`));
@@ -44,7 +44,7 @@ function tuner(count: number) {
         }),
       },
     } as unknown as TunerControlDependencies["runtime"],
-    ...{ tunerCount: 2, model: "HDHR4-2US", version: "1.2.3", isAllowed: () => true, log: SILENT },
+    ...{ tunerCount: 2, model: "HDHR4-2US", version: "1.2.3", isAllowed: () => true, log: SILENT_LOG },
     channels: async () => channels,
     async open({ id }) {
       opened.push(id);

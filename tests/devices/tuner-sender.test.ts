@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { sendToTarget } from "../../src/devices/tuner-sender.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 
 test("sendToTarget: without a socket the stream ends, and no channel stays open", async () => {
   let open = 0;
   let ended = 0;
   sendToTarget(
     {
-      ...{ clock: new FakeClock(), log: SILENT },
+      ...{ clock: new FakeClock(), log: SILENT_LOG },
       net: { bindUdp: () => Promise.reject(new Error("no address is bound")) },
     },
     { address: { host: "192.168.1.77", port: 5000 }, isRtp: false },

@@ -3,11 +3,12 @@ import { test } from "node:test";
 import { orAborted } from "../../src/async/abort.ts";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Infohash } from "../../src/base/ids.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import type { Download } from "../../src/downloads/download-contract.ts";
 import { DownloadRecords, rangesOf } from "../../src/downloads/download-records.ts";
 import { createDownloads } from "../../src/downloads/downloads.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
-import { fakeEngine, filmTorrent, SILENT } from "../engine/fake-engine.ts";
+import { fakeEngine, filmTorrent } from "../engine/fake-engine.ts";
 import type { FakeTransfer } from "../engine/fake-transfers.ts";
 import { until } from "../library/until.ts";
 
@@ -42,8 +43,8 @@ async function house() {
     };
   };
   const start = async () => {
-    const records = await DownloadRecords.load(store, SILENT);
-    return { records, downloads: await createDownloads({ clock, engine, records, log: SILENT }) };
+    const records = await DownloadRecords.load(store, SILENT_LOG);
+    return { records, downloads: await createDownloads({ clock, engine, records, log: SILENT_LOG }) };
   };
   return { ...fake, ...(await start()), start, read };
 }

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { runtime } from "#runtime";
 import type { Infohash } from "../../src/base/ids.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createAnnouncer } from "../../src/net/announcer.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import { parseLiveTransportFile } from "../../src/wire/live/transport-file.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { announceRequest } from "../parts/announce-request.ts";
 import { type EngineProcess, startEngine, startSession } from "../parts/engine.ts";
 import { startBroadcast } from "../parts/live-broadcast.ts";
@@ -19,7 +19,7 @@ test("a broadcast that is its own tracker is found by its infohash and by its co
   const flags = ["--tracker-server", "own", "--p2p-host", "127.0.0.1"];
   const source = await startBroadcast("test-pattern", { flags });
   const engines: EngineProcess[] = [];
-  const announcer = createAnnouncer(runtime, createOutbound(runtime, SILENT), SILENT);
+  const announcer = createAnnouncer(runtime, createOutbound(runtime, SILENT_LOG), SILENT_LOG);
   try {
     const url = `udp://127.0.0.1:${source.p2pPort}/announce`;
     const bytes = new Uint8Array(await readFile(source.transportFile));

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { toHex } from "../../src/base/bytes.ts";
 import { SluiceError } from "../../src/base/errors.ts";
 import { type ContentId, contentIdOf } from "../../src/base/ids.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
 import { createContentResolver } from "../../src/engine/content.ts";
 import { ed25519Verifier } from "../../src/runtime/crypto.ts";
@@ -13,7 +14,7 @@ import { parseTransportFile } from "../../src/wire/torrent/metainfo.ts";
 import { INFO, KEY, RECIPE, TRANSPORT_FILE } from "../wire/live-vectors.ts";
 import { makeTorrent, sha1, sha256 } from "../wire/make-torrent.ts";
 import { makeV2Torrent } from "../wire/make-v2-torrent.ts";
-import { filmTorrent, SETTINGS, SILENT } from "./fake-engine.ts";
+import { filmTorrent, SETTINGS } from "./fake-engine.ts";
 import { FakeTransfers } from "./fake-transfers.ts";
 
 const film = filmTorrent();
@@ -58,7 +59,7 @@ function resolver(options: ResolverOptions = {}) {
         return { status: 200, headers: new Headers(), body, finalUrl: url, allowPrivate: mayBePrivate };
       },
     },
-    log: SILENT,
+    log: SILENT_LOG,
   });
 }
 
@@ -297,7 +298,7 @@ test("magnet: a silent xs server does not delay the result, and an aborted signa
         return new Promise((_, reject) => signal!.addEventListener("abort", () => reject(signal!.reason)));
       },
     },
-    log: SILENT,
+    log: SILENT_LOG,
   });
   const magnet = `magnet:?xt=urn:btih:${live.infohash}&xs=http%3A%2F%2Fa%2F`;
   const asked = resolve({ kind: "magnet", magnet }, { allowPrivateUrls: true, signal: abort.signal });
@@ -339,7 +340,7 @@ test("url: the id of web content is the SHA-1 of its URL; for a private address 
     outbound: {
       open: async (url) => ({ status: 200, headers: new Headers(), body: body(), finalUrl: url }),
     },
-    log: SILENT,
+    log: SILENT_LOG,
   });
   const selector = { kind: "url", url: "http://a.example/x.m3u8" } as const;
   const { content } = await resolve(selector, { allowPrivateUrls: false });

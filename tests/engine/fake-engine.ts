@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { SluiceError } from "../../src/base/errors.ts";
-import type { Log } from "../../src/base/log.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createEngine } from "../../src/engine/engine.ts";
 import type { Outbound } from "../../src/outbound/outbound.ts";
 import type { OpenOptions } from "../../src/outbound/request.ts";
@@ -21,8 +21,6 @@ export const SETTINGS: EngineSettings = someSettings("/nowhere", {
   startTimeoutMs: 60_000,
   maxConnections: 100,
 });
-
-export const SILENT: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => SILENT };
 
 /** Creates an engine on a fake clock, fake transfers and a fake web. */
 export function fakeEngine(settings: Partial<EngineSettings> = {}) {
@@ -60,7 +58,7 @@ export function fakeEngine(settings: Partial<EngineSettings> = {}) {
       },
     },
     settings: { ...SETTINGS, ...settings },
-    log: SILENT,
+    log: SILENT_LOG,
     transfers,
     outbound,
     proxyProblem: () => proxy.problem,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { after } from "../../src/base/time.ts";
 import { SOLE_LEASES } from "../../src/cluster/cluster-contract.ts";
 import type { ProbeTarget } from "../../src/health/health-contract.ts";
@@ -8,7 +9,6 @@ import { HealthRecords } from "../../src/health/health-records.ts";
 import { Prober } from "../../src/health/prober.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { seededRandom } from "../seeded-random.ts";
 import { filled, patternSeconds } from "./pattern-stream.ts";
 
@@ -87,7 +87,7 @@ class FakeChannel implements ProbeTarget {
 }
 
 async function openRecords() {
-  return HealthRecords.load(openMemory(), SILENT);
+  return HealthRecords.load(openMemory(), SILENT_LOG);
 }
 
 test("Prober: of 200 channels, a third of them dead, at least 95 % get the right verdict at 2 Mbit/s", async (t) => {
@@ -106,7 +106,14 @@ test("Prober: of 200 channels, a third of them dead, at least 95 % get the right
   const startAt = clock.now();
   const prober = new Prober({
     leases: SOLE_LEASES,
-    ...{ clock, records, log: SILENT, intervalSeconds: 86_400, players: () => 0, onStart: () => () => {} },
+    ...{
+      clock,
+      records,
+      log: SILENT_LOG,
+      intervalSeconds: 86_400,
+      players: () => 0,
+      onStart: () => () => {},
+    },
     async *targets() {
       yield* channels;
     },
@@ -155,7 +162,7 @@ test("Prober: leaves a channel at once when a player starts, and visits it again
   let starts: (isBackground: boolean) => void = () => {};
   const prober = new Prober({
     leases: SOLE_LEASES,
-    ...{ clock, records, log: SILENT, intervalSeconds: 3_600, players: () => players },
+    ...{ clock, records, log: SILENT_LOG, intervalSeconds: 3_600, players: () => players },
     onStart(started) {
       starts = started;
       return () => {};
@@ -197,7 +204,7 @@ test("Prober: leaves the line once to a recording or catch-up, and visits while 
   let starts: (isBackground: boolean) => void = () => {};
   const prober = new Prober({
     leases: SOLE_LEASES,
-    ...{ clock, records, log: SILENT, intervalSeconds: 3_600, players: () => 0 },
+    ...{ clock, records, log: SILENT_LOG, intervalSeconds: 3_600, players: () => 0 },
     onStart(started) {
       starts = started;
       return () => {};
@@ -237,7 +244,7 @@ test("Prober: a channel that arrives more slowly than it plays is weak, and one 
   const records = await openRecords();
   const prober = new Prober({
     leases: SOLE_LEASES,
-    ...{ clock, records, log: SILENT, intervalSeconds: 3_600, players: () => 0, onStart: () => () => {} },
+    ...{ clock, records, log: SILENT_LOG, intervalSeconds: 3_600, players: () => 0, onStart: () => () => {} },
     async *targets() {
       yield slow;
       yield local;
@@ -255,7 +262,7 @@ test("Prober: a channel that arrives more slowly than it plays is weak, and one 
 
 test("HealthRecords: survive a restart; two failures in a row are needed for dead; damaged records are skipped", async () => {
   const store = openMemory();
-  const records = await HealthRecords.load(store, SILENT);
+  const records = await HealthRecords.load(store, SILENT_LOG);
   const alive = {
     isAlive: true,
     startMs: 300,
@@ -272,7 +279,7 @@ test("HealthRecords: survive a restart; two failures in a row are needed for dea
   await records.add(content, at, { isAlive: false, problem: "no peer" });
   await store.commit({ set: [["health/eeeeeeeeeeeeeeee", { at: -1 }]] });
   await settled();
-  const again = await HealthRecords.load(store, SILENT);
+  const again = await HealthRecords.load(store, SILENT_LOG);
   assert.deepEqual(again.get(content), records.get(content));
   assert.deepEqual([again.get(content)!.status, again.get(content)!.last], ["dead", alive]);
   assert.equal(again.get("e".repeat(16)), undefined);

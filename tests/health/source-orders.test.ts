@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import type { Health } from "../../src/health/health-contract.ts";
 import { SourceOrders } from "../../src/health/source-orders.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 
 const [A, B, C, D] = ["a", "b", "c", "d"].map((digit) => digit.repeat(16)) as [
   string,
@@ -23,15 +23,15 @@ test("SourceOrders: the user's order first, dead sources last, the others as the
   };
   const health = { get: (content: string) => (content === A || content === B ? dead : undefined) };
   const store = openMemory();
-  const orders = await SourceOrders.load(store, health, SILENT);
+  const orders = await SourceOrders.load(store, health, SILENT_LOG);
   const sorted = (of: SourceOrders) => of.sorted("news", [A, B, C, D], (content) => content);
   assert.deepEqual(sorted(orders), [C, D, A, B]);
   await orders.pin("news", [D, B]);
   assert.deepEqual(sorted(orders), [D, B, C, A]);
   await store.commit({ set: [["channel-order/other", ["no content"]]] });
-  const again = await SourceOrders.load(store, health, SILENT);
+  const again = await SourceOrders.load(store, health, SILENT_LOG);
   assert.deepEqual([sorted(again), again.pinned("other")], [[D, B, C, A], []]);
   await again.pin("news", []);
-  assert.deepEqual(sorted(await SourceOrders.load(store, health, SILENT)), [C, D, A, B]);
+  assert.deepEqual(sorted(await SourceOrders.load(store, health, SILENT_LOG)), [C, D, A, B]);
   await assert.rejects(again.pin("news", Array(33).fill(A)), /at most 32/);
 });

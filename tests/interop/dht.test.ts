@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { runtime } from "#runtime";
 import { toHex } from "../../src/base/bytes.ts";
 import type { Infohash } from "../../src/base/ids.ts";
-import type { Log } from "../../src/base/log.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { type RunningDht, startDht } from "../../src/net/dht.ts";
 import { bindSharedUdp } from "../../src/net/shared-udp.ts";
 import { itemMessage } from "../../src/wire/dht/item.ts";
@@ -15,7 +15,6 @@ import { tempFolder } from "../parts/torrent-files.ts";
 const { test } = await testsThatNeed("libtorrent");
 
 const SCRIPT = fileURLToPath(new URL("./libtorrent_dht.py", import.meta.url));
-const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 const text = (words: string) => new TextEncoder().encode(words);
 
 /** Two of our nodes and one of libtorrent; the second learns of the others only from the first. */
@@ -26,9 +25,9 @@ async function three(name: string) {
   ends.push(lt.stop);
   const { port } = JSON.parse(await lt.line((line) => line.includes('"listening"')));
   const ours = async (folder: string, nodes: readonly string[], announced: number) => {
-    const udp = await bindSharedUdp(runtime.net, silent, { host: "127.0.0.1", port: 0 });
+    const udp = await bindSharedUdp(runtime.net, SILENT_LOG, { host: "127.0.0.1", port: 0 });
     const dht = await startDht({
-      ...{ runtime, udp, log: silent, bootstrap: nodes, dataDir: scratch.file(folder) },
+      ...{ runtime, udp, log: SILENT_LOG, bootstrap: nodes, dataDir: scratch.file(folder) },
       ...{ port: () => announced, isImpliedPort: false, isReadOnly: false },
     });
     ends.push(async () => {

@@ -7,10 +7,10 @@ import { fileURLToPath } from "node:url";
 import { type Browser, chromium } from "playwright-core";
 import { runtime } from "#runtime";
 import type { Infohash } from "../../src/base/ids.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createAnnouncer } from "../../src/net/announcer.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { AnnounceRequest } from "../../src/wire/tracker/announce.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { announceRequest } from "../parts/announce-request.ts";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
@@ -106,7 +106,7 @@ webtorrentTest(
   },
   async () => {
     const tracker = startProcess("bun", [`${WEBTORRENT}/tracker.mjs`], { cwd: WEBTORRENT });
-    const announcer = createAnnouncer(runtime, createOutbound(runtime, SILENT), SILENT);
+    const announcer = createAnnouncer(runtime, createOutbound(runtime, SILENT_LOG), SILENT_LOG);
     try {
       const line = await tracker.line((text) => text.includes('"listening"'));
       const url = `ws://127.0.0.1:${(JSON.parse(line) as { port: number }).port}/announce`;

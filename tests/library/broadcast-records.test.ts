@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createBroadcastRecords } from "../../src/library/broadcast-records.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { fakeBroadcastOptions } from "../routes/fake-broadcasts.ts";
 import { MapStore } from "./map-store.ts";
 
 test("createBroadcastRecords: stores, replaces and deletes by name, across a restart", async () => {
   const store = new MapStore();
-  const records = createBroadcastRecords(store, SILENT);
+  const records = createBroadcastRecords(store, SILENT_LOG);
   await records.keep({
     ...fakeBroadcastOptions("Nachrichten über alles"),
     relays: ["1.2.3.4:5"],
@@ -23,7 +23,7 @@ test("createBroadcastRecords: stores, replaces and deletes by name, across a res
   });
   await records.keep(fakeBroadcastOptions("gone"));
   await records.forget("gone");
-  assert.deepEqual(await createBroadcastRecords(store, SILENT).list(), [
+  assert.deepEqual(await createBroadcastRecords(store, SILENT_LOG).list(), [
     { ...fakeBroadcastOptions("Nachrichten über alles"), relays: ["1.2.3.4:5"], bitsPerSecond: 8e6 },
     {
       ...fakeBroadcastOptions("film"),
@@ -35,7 +35,7 @@ test("createBroadcastRecords: stores, replaces and deletes by name, across a res
 test("createBroadcastRecords: logs and ignores a damaged record or one with a wrong name", async () => {
   const store = new MapStore();
   const said: string[] = [];
-  const records = createBroadcastRecords(store, { ...SILENT, error: (message) => said.push(message) });
+  const records = createBroadcastRecords(store, { ...SILENT_LOG, error: (message) => said.push(message) });
   await records.keep(fakeBroadcastOptions("film"));
   await store.commit({
     set: [
@@ -50,7 +50,7 @@ test("createBroadcastRecords: logs and ignores a damaged record or one with a wr
 });
 
 test("createBroadcastRecords: the largest valid options fit a record", async () => {
-  const records = createBroadcastRecords(new MapStore(), SILENT);
+  const records = createBroadcastRecords(new MapStore(), SILENT_LOG);
   const many = (count: number, length: number) => Array<string>(count).fill("語".repeat(length));
   await records.keep({
     ...fakeBroadcastOptions("x".repeat(64)),

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { test } from "node:test";
 import type { ContentId, Infohash } from "../../src/base/ids.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import type { Health } from "../../src/health/health-contract.ts";
 import type { ExportOptions, Item, ItemContent, ItemDraft } from "../../src/library/contract.ts";
@@ -11,7 +12,6 @@ import { createItems } from "../../src/library/items.ts";
 import { M3uReader } from "../../src/media/m3u.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 
 const CID = "0123456789abcdef0123456789abcdef01234567" as ContentId;
 const HASH = "89abcdef0123456789abcdef0123456789abcdef" as Infohash;
@@ -26,7 +26,7 @@ async function open(
   healthOf: (item: Item) => Health | undefined = () => undefined,
 ) {
   const sha1 = (bytes: Uint8Array) => new Uint8Array(createHash("sha1").update(bytes).digest());
-  const items = await createItems({ store: openMemory(), clock: new FakeClock(), log: SILENT, sha1 });
+  const items = await createItems({ store: openMemory(), clock: new FakeClock(), log: SILENT_LOG, sha1 });
   const ids: number[] = [];
   for (const draft of drafts) ids.push((await items.add(draft)).id);
   const parts = {

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { type Leases, SOLE_LEASES } from "../../src/cluster/cluster-contract.ts";
 import { type ExternalPlaylists, NO_OWNER } from "../../src/library/contract.ts";
 import { createLanguageReader } from "../../src/library/draft-languages.ts";
@@ -10,7 +11,6 @@ import { createTasks } from "../../src/library/tasks.ts";
 import type { KeyValueStore } from "../../src/runtime/contract.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { ListServer } from "./list-server.ts";
 import { until } from "./until.ts";
 
@@ -31,7 +31,7 @@ export async function openExternal(given: Given = {}) {
   const { store = openMemory(), clock = new FakeClock(), server = new ListServer(), told = [] } = given;
   const tell = (message: string, fields?: object) =>
     void told.push(`${message} ${JSON.stringify(fields ?? {})}`);
-  const log = { ...SILENT, error: tell, warn: tell, info: tell, debug: tell };
+  const log = { ...SILENT_LOG, error: tell, warn: tell, info: tell, debug: tell };
   const sha1 = (bytes: Uint8Array) => new Uint8Array(createHash("sha1").update(bytes).digest());
   const items = await createItems({ store, clock, log, sha1 });
   const tasks = createTasks({ clock, log });

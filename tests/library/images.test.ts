@@ -1,14 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
-import type { Log } from "../../src/base/log.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { imageType } from "../../src/library/image-type.ts";
 import { createImages } from "../../src/library/images.ts";
 import type { Files } from "../../src/runtime/contract.ts";
 import { inFolder } from "../contract/folder.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-
-const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 
 /** The first bytes of a PNG of this size. */
 function png(width: number, height: number, filler = 0): Uint8Array<ArrayBuffer> {
@@ -71,7 +69,7 @@ function kept(
     files,
     clock,
     sha1: runtime.sha1,
-    log: silent,
+    log: SILENT_LOG,
     folder,
     outbound: {
       async get(url, { allowPrivate }) {

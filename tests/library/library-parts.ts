@@ -1,11 +1,10 @@
 import { createHash, randomBytes, scryptSync } from "node:crypto";
-import type { Log } from "../../src/base/log.ts";
+import { type Log, SILENT_LOG } from "../../src/base/log.ts";
 import { createLibrary } from "../../src/library/library.ts";
 import type { Outbound } from "../../src/outbound/outbound.ts";
 import type { Clock, Files, KeyValueStore } from "../../src/runtime/contract.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { ListServer } from "./list-server.ts";
 
 /** Dependencies that a test can replace. */
@@ -32,7 +31,12 @@ const NO_FILES: Files = {
 
 /** A whole library on a store in memory (or a given one), with fake list servers. */
 export async function openLibrary(given: Given = {}) {
-  const { store = openMemory(), clock = new FakeClock(), server = new ListServer(), log = SILENT } = given;
+  const {
+    store = openMemory(),
+    clock = new FakeClock(),
+    server = new ListServer(),
+    log = SILENT_LOG,
+  } = given;
   const outbound: Outbound = {
     get: () => Promise.reject(new Error("nothing is fetched whole here")),
     open: (url, options) => server.open(url, options),

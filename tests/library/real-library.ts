@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import { runtime } from "#runtime";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createLibrary, type Library } from "../../src/library/library.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { inFolder } from "../contract/folder.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { ListServer } from "./list-server.ts";
 import { until } from "./until.ts";
 
@@ -33,7 +33,7 @@ export function withRealLibrary<T>(work: (real: RealLibrary) => Promise<T>): Pro
         new Uint8Array(createHash("sha256").update(salt).update(password).digest()),
       sha1: runtime.sha1,
       random: () => 0,
-      log: SILENT,
+      log: SILENT_LOG,
       google: { issuer: "https://accounts.example", audience: "", keysUrl: "" },
     });
     const isOver = () => library.tasks.list().every(({ state }) => state !== "running");

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { openCluster } from "../../src/cluster/engine-cluster.ts";
 import type { KeyValueStore } from "../../src/runtime/contract.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { sharedMemory } from "../parts/shared-memory.ts";
 import { openExternal } from "./external-parts.ts";
 import { ListServer, listOf } from "./list-server.ts";
@@ -28,7 +28,7 @@ async function twoEngines() {
     },
   });
   const engine = async (id: string, store: KeyValueStore) => {
-    const leases = await openCluster({ store, clock, id, address: "", version: "1", log: SILENT });
+    const leases = await openCluster({ store, clock, id, address: "", version: "1", log: SILENT_LOG });
     return openExternal({ store, clock, server, leases });
   };
   const [one, two] = [await engine("one", stoppable(open())), await engine("two", open())];

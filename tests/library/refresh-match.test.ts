@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { shuffle } from "../../src/base/random.ts";
 import { type EntryFingerprints, fingerprintOf, matchEntries } from "../../src/library/refresh-match.ts";
 import { planRefresh } from "../../src/library/refresh-plan.ts";
 import { createSourceRows, type SourceRow } from "../../src/library/source-rows.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { seededRandom } from "../seeded-random.ts";
 
 const atOnce = async () => {};
@@ -148,7 +148,7 @@ test("SourceRows: loads what was saved; a change writes only its record", async 
       return store.commit(change);
     },
   };
-  const rows = createSourceRows(counting, SILENT, atOnce);
+  const rows = createSourceRows(counting, SILENT_LOG, atOnce);
   const names = shuffle(
     Array.from({ length: 20_000 }, (_, i) => `l${i} n${i}`),
     seededRandom(1),
@@ -171,7 +171,7 @@ test("SourceRows: loads what was saved; a change writes only its record", async 
 });
 
 test("SourceRows: the largest rows fit the store's records", async () => {
-  const rows = createSourceRows(openMemory(), SILENT, atOnce);
+  const rows = createSourceRows(openMemory(), SILENT_LOG, atOnce);
   const most = Number.MAX_SAFE_INTEGER;
   const large = Array.from({ length: 9_000 }, (_, i) => ({
     key: 1_000_000_000 + i,
@@ -187,7 +187,7 @@ test("SourceRows: the largest rows fit the store's records", async () => {
 test("SourceRows: logs a damaged record and loads the others", async () => {
   const store = openMemory();
   const told: string[] = [];
-  const rows = createSourceRows(store, { ...SILENT, error: (message) => told.push(message) }, atOnce);
+  const rows = createSourceRows(store, { ...SILENT_LOG, error: (message) => told.push(message) }, atOnce);
   await rows.save(1, [], rowsOf("a a"));
   await store.commit({ set: [["source/0000000001/00000009", [1, 2, 3]]] });
   assert.equal((await rows.load(1)).length, 1);

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createTasks, formatCount, type Progress } from "../../src/library/tasks.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 
 function open() {
   const clock = new FakeClock();
-  const tasks = createTasks({ clock, log: SILENT });
+  const tasks = createTasks({ clock, log: SILENT_LOG });
   const start = (
     run: (progress: Progress) => Promise<string>,
     category: "content" | "broadcast" = "content",

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import type { Broadcast, BroadcastRequest, Broadcasts } from "../../src/live/broadcast/broadcast-contract.ts";
 import { createBroadcastLists } from "../../src/live/broadcast/broadcast-lists.ts";
 import { checkedBroadcastName } from "../../src/live/broadcast/broadcast-name.ts";
 import type { OpenOptions, OutboundStream } from "../../src/outbound/request.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { FakeStudio, someRequest } from "./broadcast-parts.ts";
 import { streamOf } from "./source-parts.ts";
 
@@ -39,7 +39,7 @@ function someLists() {
     },
   };
   const defaults = () => ({ trackers: ["udp://t.example:1"], addresses: [{ host: "192.0.2.1", port: 1 }] });
-  const lists = createBroadcastLists({ broadcasts, outbound, log: SILENT, defaults });
+  const lists = createBroadcastLists({ broadcasts, outbound, log: SILENT_LOG, defaults });
   const refresh = (text: string, list = LIST) => {
     web.text = text;
     return lists.refresh(list, PROGRESS);

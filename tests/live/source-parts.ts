@@ -1,20 +1,20 @@
 import { runtime } from "#runtime";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { RtmpListeners } from "../../src/live/input/rtmp-listeners.ts";
 import type { LiveInputDependencies } from "../../src/live/input/source.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { OpenOptions } from "../../src/outbound/request.ts";
 import { openToRead } from "../../src/runtime/files.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 
 /** The dependencies of the real machine. */
 export function realParts(changes: Partial<LiveInputDependencies> = {}): LiveInputDependencies {
   return {
     clock: runtime.clock,
     net: runtime.net,
-    outbound: createOutbound(runtime, SILENT),
-    log: SILENT,
-    rtmp: new RtmpListeners({ runtime, log: SILENT }),
+    outbound: createOutbound(runtime, SILENT_LOG),
+    log: SILENT_LOG,
+    rtmp: new RtmpListeners({ runtime, log: SILENT_LOG }),
     openEncoder: async () => {
       throw new Error("no encoder in this test");
     },

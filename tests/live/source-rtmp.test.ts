@@ -3,13 +3,13 @@ import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { runtime } from "#runtime";
 import { concatBytes } from "../../src/base/bytes.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { RtmpListeners } from "../../src/live/input/rtmp-listeners.ts";
 import { noFacts } from "../../src/live/input/source-feed.ts";
 import { readLivePlace } from "../../src/live/input/source-place.ts";
 import { RtmpFeed } from "../../src/live/input/source-rtmp.ts";
 import type { Net, TcpHandlers, TcpSocket } from "../../src/runtime/contract.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { run } from "../parts/process.ts";
 import { H264, lavfi, makeMedia, scratchFile } from "../remux/make-media.ts";
@@ -43,7 +43,7 @@ class FakePort {
         };
       },
     } as unknown as Net;
-    const rtmp = new RtmpListeners({ runtime: { ...runtime, net, clock: this.clock }, log: SILENT });
+    const rtmp = new RtmpListeners({ runtime: { ...runtime, net, clock: this.clock }, log: SILENT_LOG });
     const place = readLivePlace("rtmp://127.0.0.1");
     assert.ok(place.kind === "rtmp");
     this.feed = new RtmpFeed(place, key, { rtmp, clock: this.clock }, this.facts);
@@ -268,7 +268,7 @@ ffmpegTest(
     await probe.close();
     const place = readLivePlace(`rtmp://127.0.0.1:${port}/live`);
     assert.ok(place.kind === "rtmp");
-    const rtmp = new RtmpListeners({ runtime, log: SILENT });
+    const rtmp = new RtmpListeners({ runtime, log: SILENT_LOG });
     const facts = noFacts();
     const feed = new RtmpFeed(place, "secret", { rtmp, clock: runtime.clock }, facts);
     const parts: Uint8Array[] = [];

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { runtime } from "#runtime";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { after, type Instant } from "../../src/base/time.ts";
 import { PieceSigner } from "../../src/live/broadcast/piece-signer.ts";
 import type { DrivenLiveSwarm } from "../../src/live/live-setup.ts";
@@ -9,7 +10,6 @@ import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { LiveOutput, LiveSetup } from "../../src/protocol/live/contract.ts";
 import { LiveSwarm } from "../../src/protocol/live/live-swarm.ts";
 import type { SignedHeader } from "../../src/protocol/live/messages.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import type { Page } from "../engine/web-pages.ts";
 import { fixture, fixturePath } from "../parts/media-fixtures.ts";
 import { type LoopbackPeer, type SomeStream, someStream } from "./driver-parts.ts";
@@ -150,7 +150,13 @@ export function webFallback(stream: SomeStream, changes: Partial<WebFallbackOpti
     fallback: (swarm: ConstructorParameters<typeof WebFallback>[1]) =>
       new WebFallback(
         {
-          ...{ clock, sha256, outbound: createOutbound(runtime, SILENT), log: SILENT, random: Math.random },
+          ...{
+            clock,
+            sha256,
+            outbound: createOutbound(runtime, SILENT_LOG),
+            log: SILENT_LOG,
+            random: Math.random,
+          },
           ...{ info: stream.file.info, urls: [], allowPrivate: true, lagMs: 3_000 },
           ...changes,
         },

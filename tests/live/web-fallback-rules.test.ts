@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { after, instant } from "../../src/base/time.ts";
 import type { WebFallbackOptions } from "../../src/live/web-fallback/web-fallback.ts";
 import { WebFallback } from "../../src/live/web-fallback/web-fallback.ts";
@@ -8,7 +9,6 @@ import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { FetchedChunks } from "../../src/protocol/live/contract.ts";
 import type { LateMedia, MissingPiece } from "../../src/protocol/live/fetched.ts";
 import type { Clock } from "../../src/runtime/contract.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { keepingLog } from "../engine/parts.ts";
 import { servePages } from "../engine/web-pages.ts";
 import { someStream } from "./driver-parts.ts";
@@ -213,7 +213,7 @@ test("WebFallback: refuses local URLs and endless segments", async () => {
   const pages = { ...COPY.pages };
   for (const path of Object.keys(pages)) if (path.endsWith(".ts")) pages[path] = endless;
   const server = await servePages(pages);
-  const outbound = createOutbound(runtime, SILENT);
+  const outbound = createOutbound(runtime, SILENT_LOG);
   try {
     const urls = [`${server.base}/live.m3u8`];
     const home = lateWorld({ urls, outbound, clock: fromNow(runtime.clock) });

@@ -2,14 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
 import type { Infohash } from "../../src/base/ids.ts";
-import type { Log } from "../../src/base/log.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createAnnouncer } from "../../src/net/announcer.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { AnnounceRequest } from "../../src/wire/tracker/announce.ts";
 import { announceRequest } from "../parts/announce-request.ts";
 import { startLoopbackTracker } from "./loopback-tracker.ts";
 
-const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 const INFOHASH = "0123456789abcdef0123456789abcdef01234567" as Infohash;
 
 const request = (url: string, port: number, event: AnnounceRequest["event"]) =>
@@ -18,7 +17,7 @@ const request = (url: string, port: number, event: AnnounceRequest["event"]) =>
 for (const kind of ["httpUrl", "udpUrl"] as const) {
   test(`announce over real sockets (${kind}): two peers find each other until one stops`, async () => {
     const tracker = await startLoopbackTracker();
-    const announcer = createAnnouncer(runtime, createOutbound(runtime, silent), silent);
+    const announcer = createAnnouncer(runtime, createOutbound(runtime, SILENT_LOG), SILENT_LOG);
     try {
       const ask = (port: number, event: AnnounceRequest["event"]) =>
         announcer.announce(request(tracker[kind], port, event), { allowPrivate: true });

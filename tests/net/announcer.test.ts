@@ -3,14 +3,13 @@ import { test } from "node:test";
 import type { AddressScope, PeerAddress } from "../../src/base/address.ts";
 import { concatBytes, fromHex, latin1Bytes, readU32, toHex } from "../../src/base/bytes.ts";
 import type { Infohash } from "../../src/base/ids.ts";
-import type { Log } from "../../src/base/log.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createAnnouncer } from "../../src/net/announcer.ts";
 import type { OutboundOptions } from "../../src/outbound/request.ts";
 import type { DatagramReceiver, Net } from "../../src/runtime/contract.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
 import { announceRequest } from "../parts/announce-request.ts";
 
-const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 const TRACKER: PeerAddress = { host: "93.184.216.34", port: 80 };
 const V6: PeerAddress = { host: "2606:2800:220:1::1", port: 80 };
 const ID = fromHex("a1a2a3a4a5a6a7a8")!;
@@ -68,7 +67,7 @@ class Bench {
         return { status, headers: new Headers(), bytes: latin1Bytes(body), finalUrl: url };
       },
     },
-    { ...silent, info: (message, fields) => this.logged.push(`${message} ${JSON.stringify(fields)}`) },
+    { ...SILENT_LOG, info: (message, fields) => this.logged.push(`${message} ${JSON.stringify(fields)}`) },
   );
 
   /** A datagram from a tracker: action, transaction id of the last request, and payload. */

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { runtime } from "#runtime";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { confineRuntime } from "../../src/net/confined/confined.ts";
 import { limitAccepted } from "../../src/net/incoming.ts";
 import type { Net } from "../../src/runtime/contract.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { fakeMachine } from "./confined/fake-machine.ts";
 
 const HANDLERS = { received() {}, drained() {}, closed() {} };
@@ -58,7 +58,7 @@ test("limitAccepted: applies to the listeners of a confined engine as well", asy
   const spied = { ...machine, net: { ...machine.net, listen } };
   const settings = { bind: "", proxy: "socks5://10.2.0.1:1080", proxyStrict: true };
   for (const setting of [settings, { ...settings, bind: "wg0", proxy: "" }]) {
-    const { net } = confineRuntime(spied, setting, SILENT);
+    const { net } = confineRuntime(spied, setting, SILENT_LOG);
     const listener = await limitAccepted(net.listen, machine.clock)({ host: "::", port: 0 }, () => HANDLERS);
     await listener.close();
   }

@@ -3,11 +3,11 @@ import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { runtime } from "#runtime";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import type { SharedUdp } from "../../src/net/contract.ts";
 import { filteredNet, filteredUdp, openIpFilter } from "../../src/net/ip-filter.ts";
 import { inFolder } from "../contract/folder.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { MemoryNet } from "./memory-net.ts";
 
 const LIST = "# a list\r\nUniversity:1.2.3.4-1.2.3.9\r\nnot a line\r\n10.0.0.0/8\r\n2001:db8::/32\nalso none";
@@ -29,7 +29,7 @@ test("openIpFilter: reads a plain or compressed list and logs the number of malf
       const path = `${folder}/list`;
       await writeFile(path, bytes);
       const warnings: unknown[] = [];
-      const log = { ...SILENT, warn: (...fields: unknown[]) => void warnings.push(fields) };
+      const log = { ...SILENT_LOG, warn: (...fields: unknown[]) => void warnings.push(fields) };
       const clock = new FakeClock();
       const filter = await openIpFilter(path, { clock, files: runtime.files }, log);
       assert.equal(filter.count, 3);
@@ -42,7 +42,11 @@ test("openIpFilter: reads a plain or compressed list and logs the number of malf
 
 test("openIpFilter: rejects an unreadable list with advice", () =>
   inFolder(async (folder) => {
-    const opened = openIpFilter(`${folder}/none`, { clock: new FakeClock(), files: runtime.files }, SILENT);
+    const opened = openIpFilter(
+      `${folder}/none`,
+      { clock: new FakeClock(), files: runtime.files },
+      SILENT_LOG,
+    );
     await assert.rejects(opened, { code: "bad_configuration", message: /--ip-filter/ });
   }));
 
@@ -60,7 +64,7 @@ test("openIpFilter: reloads a changed list, and keeps the previous one if it bec
       yield new TextEncoder().encode(text);
     },
   };
-  const filter = await openIpFilter("/list", { clock, files }, SILENT);
+  const filter = await openIpFilter("/list", { clock, files }, SILENT_LOG);
   await clock.advance(100_000);
   assert.equal(reads, 1, "it has not changed");
   text = "1.2.3.5";

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { followSchedule } from "../../src/net/limit-schedule.ts";
 import { PeerLimits } from "../../src/net/peer-limits.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 
 /** Returns whether the scheduled limits apply at `minute`. */
 function isScheduledAt(minute: number, times: { fromMinute: number; toMinute: number }): boolean {
   const limits = new PeerLimits({ uploadLimit: 1, downloadLimit: 1, limitLan: true });
   const scheduled = { ...times, uploadLimit: 2, downloadLimit: 2 };
-  const dependencies = { clock: new FakeClock(), log: SILENT, minuteOf: () => minute };
+  const dependencies = { clock: new FakeClock(), log: SILENT_LOG, minuteOf: () => minute };
   followSchedule(limits, { uploadLimit: 1, downloadLimit: 1, scheduled }, dependencies)();
   return limits.upload.bytesPerSecond === 2;
 }
@@ -35,7 +35,7 @@ test("followSchedule: applies the scheduled limits within the period, the regula
   const stop = followSchedule(
     limits,
     { uploadLimit: 500, downloadLimit: 0, scheduled },
-    { clock, log: SILENT, minuteOf: () => minute },
+    { clock, log: SILENT_LOG, minuteOf: () => minute },
   );
   const now = () => [limits.upload.bytesPerSecond, limits.download.bytesPerSecond];
   await clock.advance(30_000);
@@ -55,12 +55,12 @@ test("followSchedule: applies the present limits immediately; without a schedule
   const limits = new PeerLimits({ uploadLimit: 1, downloadLimit: 2, limitLan: true });
   const scheduled = { fromMinute: 0, toMinute: 1439, uploadLimit: 3, downloadLimit: 4 };
   const plan = { uploadLimit: 1, downloadLimit: 2 };
-  followSchedule(limits, { ...plan, scheduled: undefined }, { clock, log: SILENT });
+  followSchedule(limits, { ...plan, scheduled: undefined }, { clock, log: SILENT_LOG });
   assert.deepEqual([limits.upload.bytesPerSecond, clock.waiting], [1, 0]);
-  followSchedule(limits, { ...plan, scheduled }, { clock, log: SILENT, minuteOf: () => 5 });
+  followSchedule(limits, { ...plan, scheduled }, { clock, log: SILENT_LOG, minuteOf: () => 5 });
   assert.deepEqual([limits.upload.bytesPerSecond, limits.download.bytesPerSecond], [3, 4]);
   // With the real local time, either pair may apply.
-  followSchedule(limits, { ...plan, scheduled }, { clock, log: SILENT });
+  followSchedule(limits, { ...plan, scheduled }, { clock, log: SILENT_LOG });
   assert.ok([1, 3].includes(limits.upload.bytesPerSecond));
 });
 

@@ -5,12 +5,12 @@ import type { PeerAddress } from "../../src/base/address.ts";
 import { familyOf } from "../../src/base/address.ts";
 import { SluiceError } from "../../src/base/errors.ts";
 import type { Infohash } from "../../src/base/ids.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import type { LocalFinderDependencies } from "../../src/net/lsd.ts";
 import { isLocalNetwork, startLocalFinder } from "../../src/net/lsd.ts";
 import type { OwnNetwork, UdpOptions } from "../../src/runtime/contract.ts";
 import { decodeLsdAnnounce, encodeLsdAnnounce, LSD_GROUPS, LSD_PORT } from "../../src/wire/lsd.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { keepingLog } from "../engine/parts.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { seededRandom } from "../seeded-random.ts";
@@ -56,7 +56,7 @@ function fakeMachine(networks: OwnNetwork[]) {
     },
     mayUse: (network) => isLocalNetwork(network, ""),
     random: seededRandom(1),
-    log: SILENT,
+    log: SILENT_LOG,
   };
   return { clock, sent, open, parts, networks };
 }

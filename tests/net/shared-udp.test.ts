@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { runtime } from "#runtime";
 import type { PeerAddress } from "../../src/base/address.ts";
 import { latin1Bytes } from "../../src/base/bytes.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { bindSharedUdp, udpProtocol } from "../../src/net/shared-udp.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 
 test("udpProtocol: detects each protocol by the first bytes", () => {
   const utp = new Uint8Array(20);
@@ -24,7 +24,7 @@ test("udpProtocol: detects each protocol by the first bytes", () => {
 test("bindSharedUdp: delivers each datagram to the receiver of its protocol, over IPv4 and IPv6", {
   timeout: 30_000,
 }, async (t) => {
-  const shared = await bindSharedUdp(runtime.net, SILENT, { host: "::", port: 0 });
+  const shared = await bindSharedUdp(runtime.net, SILENT_LOG, { host: "::", port: 0 });
   t.after(() => shared.close());
   const received = new Promise<[string, PeerAddress]>((resolve) => {
     shared.listen("dht", (bytes, from) => resolve([new TextDecoder().decode(bytes), from]));
@@ -38,8 +38,8 @@ test("bindSharedUdp: delivers each datagram to the receiver of its protocol, ove
 });
 
 test("bindSharedUdp: rejects with port_busy if the port is in use", async (t) => {
-  const shared = await bindSharedUdp(runtime.net, SILENT, { host: "127.0.0.1", port: 0 });
+  const shared = await bindSharedUdp(runtime.net, SILENT_LOG, { host: "127.0.0.1", port: 0 });
   t.after(() => shared.close());
-  const again = bindSharedUdp(runtime.net, SILENT, { host: "127.0.0.1", port: shared.port });
+  const again = bindSharedUdp(runtime.net, SILENT_LOG, { host: "127.0.0.1", port: shared.port });
   await assert.rejects(again, { code: "port_busy" });
 });

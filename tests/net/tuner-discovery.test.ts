@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PeerAddress } from "../../src/base/address.ts";
 import { fromHex } from "../../src/base/bytes.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { startTunerDiscovery, type TunerDiscoveryDependencies } from "../../src/net/tuner-discovery.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 
 const ANY = fromHex("0002000c0104000000010204ffffffff4e507f35")!;
 const NETWORK = {
@@ -31,7 +31,7 @@ function discovery() {
   const runtime = { clock, net: { bindUdp }, surroundings: { networks: () => [NETWORK] } };
   const stop = startTunerDiscovery({
     runtime: runtime as unknown as TunerDiscoveryDependencies["runtime"],
-    ...{ tunerId: "1012345A", tunerCount: 4, httpPort: 6878, isAllowed: () => isAllowed, log: SILENT },
+    ...{ tunerId: "1012345A", tunerCount: 4, httpPort: 6878, isAllowed: () => isAllowed, log: SILENT_LOG },
   });
   const ask = async (host: string, bytes = ANY) => {
     const before = sent.length;

@@ -4,6 +4,7 @@ import { runtime } from "#runtime";
 import { addressText, type PeerAddress } from "../../src/base/address.ts";
 import { concatBytes } from "../../src/base/bytes.ts";
 import type { Infohash } from "../../src/base/ids.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { usesWebRtc } from "../../src/net/confined/proxy.ts";
 import type { UdpReceiver } from "../../src/net/contract.ts";
 import { webRtcAddresses } from "../../src/net/webrtc/own-addresses.ts";
@@ -12,7 +13,6 @@ import { encodeStun, peekStun } from "../../src/protocol/webrtc/stun.ts";
 import type { Clock, TcpHandlers, TcpSocket } from "../../src/runtime/contract.ts";
 import type { Offer } from "../../src/wire/tracker/server-ws.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 
 const ONE = "1".repeat(40) as Infohash;
 const TWO = "2".repeat(40) as Infohash;
@@ -28,7 +28,7 @@ class Network {
     const side = new Side();
     const isOpen = (infohash: Infohash) => infohash === ONE;
     const hub = await openWebRtc({
-      ...{ runtime: { ...runtime, clock }, stunServers, isOpen, log: SILENT },
+      ...{ runtime: { ...runtime, clock }, stunServers, isOpen, log: SILENT_LOG },
       udp: {
         send: (bytes, to) => this.#send(bytes, own, to),
         listen: (_protocol, received) => void this.#receivers.set(addressText(own), received),

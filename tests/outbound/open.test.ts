@@ -3,13 +3,11 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { latin1Bytes, latin1Text } from "../../src/base/bytes.ts";
 import { SluiceError } from "../../src/base/errors.ts";
-import type { Log } from "../../src/base/log.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { OpenOptions } from "../../src/outbound/request.ts";
 import type { OutboundRequest } from "../../src/runtime/contract.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
-
-const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 
 /** A server with one body; counts its pulls and records whether it was cancelled. */
 class OneBody {
@@ -33,7 +31,7 @@ class OneBody {
         },
       },
     },
-    silent,
+    SILENT_LOG,
   );
 
   open(options: Partial<OpenOptions> = {}) {
@@ -196,7 +194,7 @@ test("Outbound.open: times out if the head does not arrive", async () => {
   const clock = new FakeClock();
   const outbound = createOutbound(
     { clock, lookup: async () => ["93.184.216.34"], http: { request: () => new Promise(() => {}) } },
-    silent,
+    SILENT_LOG,
   );
   const options = { limitBytes: 1, headTimeoutMs: 5000, idleTimeoutMs: 1, allowPrivate: false, purpose: "x" };
   const outcome = assert.rejects(

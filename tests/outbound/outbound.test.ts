@@ -3,13 +3,11 @@ import { test } from "node:test";
 import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { latin1Bytes, latin1Text } from "../../src/base/bytes.ts";
 import { SluiceError } from "../../src/base/errors.ts";
-import type { Log } from "../../src/base/log.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { OutboundOptions } from "../../src/outbound/request.ts";
 import type { OutboundRequest, OutboundResponse } from "../../src/runtime/contract.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-
-const silent: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => silent };
 
 type Answer = {
   status?: number;
@@ -34,7 +32,7 @@ class FakeWeb {
       },
       http: { request: (request) => this.#answer(request) },
     },
-    silent,
+    SILENT_LOG,
   );
 
   get(url: string, options: Partial<OutboundOptions> = {}) {

@@ -3,13 +3,13 @@
 import { once } from "node:events";
 import { argv, exit, stdin } from "node:process";
 import { runtime } from "#runtime";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { findRouter } from "../../src/net/port-mapping/find-router.ts";
 import { openNatPmp } from "../../src/net/port-mapping/nat-pmp-mapper.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 
 const { signal } = new AbortController();
 const place = await findRouter(runtime.surroundings, () => true);
-const mapper = await openNatPmp({ runtime, random: Math.random, log: SILENT }, place, signal);
+const mapper = await openNatPmp({ runtime, random: Math.random, log: SILENT_LOG }, place, signal);
 const port = Number(argv[2]);
 const mapped = [];
 for (const protocol of ["tcp", "udp"] as const) {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { pidAt } from "../../src/media/ts-packet.ts";
 import { TableReader } from "../../src/media/ts-tables.ts";
 import { channelStream, sessionSource } from "../../src/playback/channel-stream.ts";
 import type { PlaybackRequest, Session } from "../../src/playback/contract.ts";
 import { PlayedChannels } from "../../src/playback/diagnosis/channel-rows.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { checkTs } from "../remux/ts-checker.ts";
 import { FakeSource } from "./fake-channel-source.ts";
 
@@ -16,7 +16,7 @@ async function player(sources: FakeSource[]) {
   const channels = new PlayedChannels(clock);
   const report = channels.report("News", sources.length);
   const ended = new AbortController().signal;
-  const opening = channelStream({ clock, log: SILENT, ended, report }, sources);
+  const opening = channelStream({ clock, log: SILENT_LOG, ended, report }, sources);
   await settled();
   sources[0]!.send();
   const reader = (await opening).getReader();
@@ -293,7 +293,7 @@ test("channelStream: reports the source that plays, its switches with their reas
 
 test("channelStream: without the test pattern, the stream fails when all sources have failed", async () => {
   const [one, two] = [new FakeSource("one", 1_000), new FakeSource("two", 2_000)];
-  const dependencies = { clock: new FakeClock(), log: SILENT, ended: new AbortController().signal };
+  const dependencies = { clock: new FakeClock(), log: SILENT_LOG, ended: new AbortController().signal };
   const opening = channelStream({ ...dependencies, hasPattern: false }, [one, two]);
   await settled();
   one.send();
@@ -307,7 +307,7 @@ test("channelStream: without the test pattern, the stream fails when all sources
 test("channelStream: a slow start opens the second source beside the first one", async () => {
   const clock = new FakeClock();
   const [one, two] = [new FakeSource("one", 1_000), new FakeSource("two", 2_000)];
-  const opening = channelStream({ clock, log: SILENT, ended: new AbortController().signal }, [one, two]);
+  const opening = channelStream({ clock, log: SILENT_LOG, ended: new AbortController().signal }, [one, two]);
   await clock.advance(8_500);
   const reader = (await opening).getReader();
   assert.deepEqual([one.opened, one.closed, two.opened], [1, 0, 1]);
@@ -324,7 +324,7 @@ test("channelStream: rejects with the first problem if no source starts", async 
   const sources = [new FakeSource("one", 1), new FakeSource("two", 2)];
   for (const source of sources) source.fails = true;
   await assert.rejects(
-    channelStream({ clock: new FakeClock(), log: SILENT, ended: new AbortController().signal }, sources),
+    channelStream({ clock: new FakeClock(), log: SILENT_LOG, ended: new AbortController().signal }, sources),
     /no peer of one/,
   );
   assert.deepEqual(
@@ -337,7 +337,7 @@ test("channelStream: releases its sources when the request is cancelled before t
   const source = new FakeSource("one", 1);
   const cancelled = new AbortController();
   const opening = channelStream(
-    { clock: new FakeClock(), log: SILENT, ended: new AbortController().signal },
+    { clock: new FakeClock(), log: SILENT_LOG, ended: new AbortController().signal },
     [source],
     cancelled.signal,
   );

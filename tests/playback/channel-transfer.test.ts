@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Infohash } from "../../src/base/ids.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { ChannelTransfer } from "../../src/playback/channel-transfer.ts";
 import { PlayedChannels } from "../../src/playback/diagnosis/channel-rows.ts";
 import type { ChannelState } from "../../src/transfer/channel-contract.ts";
 import { sessionManifestUrls } from "../../src/transfer/segment-source.ts";
 import { FakeClock, settled } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { FakeTransfers } from "../engine/fake-transfers.ts";
 import { checkTs } from "../remux/ts-checker.ts";
 import { FakeSource } from "./fake-channel-source.ts";
@@ -21,7 +21,7 @@ function channel(sources: readonly FakeSource[]) {
   const changes: ChannelState[] = [];
   report.onChange((state) => changes.push(state));
   const transfer = new ChannelTransfer({
-    ...{ infohash: INFOHASH, clock, log: SILENT, report, sources, limitMs: 1_800_000 },
+    ...{ infohash: INFOHASH, clock, log: SILENT_LOG, report, sources, limitMs: 1_800_000 },
     storage: new FakeTransfers().windowStorage(),
     onStop() {},
   });

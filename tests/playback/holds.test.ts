@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Infohash } from "../../src/base/ids.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 
 import { Holds } from "../../src/playback/holds.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { FakeTransfers } from "../engine/fake-transfers.ts";
 
 const IDLE_MS = 60_000;
@@ -16,7 +16,7 @@ function someHolds() {
   return {
     clock,
     transfers,
-    holds: new Holds({ clock, transfers, idleMs: IDLE_MS, endUnused() {}, log: SILENT }),
+    holds: new Holds({ clock, transfers, idleMs: IDLE_MS, endUnused() {}, log: SILENT_LOG }),
   };
 }
 

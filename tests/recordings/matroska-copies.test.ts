@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import { MatroskaCopies } from "../../src/recordings/matroska-copies.ts";
 import type { StoredRecording } from "../../src/recordings/recording-record.ts";
 import { openMedia } from "../../src/remux/open-media.ts";
 import { files } from "../../src/runtime/files.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { until } from "../library/until.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
 import { framesOf, newMuxer } from "../playback/fake-channel-source.ts";
@@ -45,7 +45,7 @@ async function house(t: { after(run: () => unknown): void }, seconds: number, fr
   const first = Math.floor(2 ** 33 / 90_000) - 3;
   const parts = Array.from({ length: seconds }, (_, i) => muxer.segment(framesOf(first + i, first + i)));
   await writeFile(from, Buffer.concat(parts));
-  const copies = new MatroskaCopies({ files, log: SILENT, freeBytes: () => freeBytes });
+  const copies = new MatroskaCopies({ files, log: SILENT_LOG, freeBytes: () => freeBytes });
   let completed = 0;
   const complete = async () => void completed++;
   const size = (await stat(from)).size;

@@ -3,6 +3,7 @@ import { readdir, readFile, truncate } from "node:fs/promises";
 import { test } from "node:test";
 import { runtime } from "#runtime";
 import { SluiceError } from "../../src/base/errors.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import type { UnixSeconds } from "../../src/base/time.ts";
 import type { Programme } from "../../src/library/guide/guide-contract.ts";
 import type { RecordingRequest } from "../../src/recordings/recording-contract.ts";
@@ -11,7 +12,6 @@ import { openMedia } from "../../src/remux/open-media.ts";
 import { files } from "../../src/runtime/files.ts";
 import { openMemory } from "../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { FakeItems, WEB_CONTENT } from "../library/fake-items.ts";
 import { until } from "../library/until.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
@@ -57,7 +57,7 @@ async function house(
   };
   const start = () =>
     createRecordings({
-      ...{ store, clock, files, items, folder: folder.path, log: SILENT, limitBytes: LIMIT },
+      ...{ store, clock, files, items, folder: folder.path, log: SILENT_LOG, limitBytes: LIMIT },
       ...{ guide, catchUp, openMedia, sha1: runtime.sha1, peerAddresses: () => [] },
       share: () => assert.fail("nothing is shared"),
       async open() {

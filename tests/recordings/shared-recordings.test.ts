@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { SharedRecordings } from "../../src/recordings/shared-recordings.ts";
 import { files } from "../../src/runtime/files.ts";
 import type { Hold } from "../../src/transfer/contract.ts";
 import { parseMagnet } from "../../src/wire/torrent/magnet.ts";
 import type { TransportFile } from "../../src/wire/torrent/metainfo.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { until } from "../library/until.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
 
@@ -25,7 +25,7 @@ async function house(t: { after(run: () => unknown): void }, size: number) {
   let released = 0;
   const open = () =>
     new SharedRecordings({
-      ...{ files, sha1, log: SILENT, peerAddresses: () => [PEER] },
+      ...{ files, sha1, log: SILENT_LOG, peerAddresses: () => [PEER] },
       share(file, of) {
         assert.equal(of, path);
         shared.push(file);

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SluiceError } from "../../src/base/errors.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import type { Files } from "../../src/runtime/contract.ts";
 import { ed25519Verifier } from "../../src/runtime/crypto.ts";
 import type { KnownFile } from "../../src/storage/known-file.ts";
 import { TransportFiles } from "../../src/storage/transport-files.ts";
 import { makeLiveTransportFile, parseLiveTransportFile } from "../../src/wire/live/transport-file.ts";
 import { parseTransportFile } from "../../src/wire/torrent/metainfo.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 import { KEY, RECIPE } from "../wire/live-vectors.ts";
 import { makeTorrent, sha1, sha256 } from "../wire/make-torrent.ts";
 
@@ -39,7 +39,7 @@ class MemoryDisk {
       sha1,
       sha256,
       ed25519Verifier,
-      log: SILENT,
+      log: SILENT_LOG,
       folder: FOLDER,
     });
   }

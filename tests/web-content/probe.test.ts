@@ -3,11 +3,11 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { latin1Bytes } from "../../src/base/bytes.ts";
 import type { SluiceError } from "../../src/base/errors.ts";
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { encodeUtf8 } from "../../src/base/utf8.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import { probeUrl } from "../../src/web-content/probe.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 
 const TS = new Uint8Array(188 * 40);
 for (let at = 0; at < TS.length; at += 188) TS.set([0x47, 0x1f, 0xff, 0x10], at);
@@ -32,7 +32,7 @@ async function probe(
         }),
       },
     },
-    SILENT,
+    SILENT_LOG,
   );
   return probeUrl(outbound, url, { allowPrivate: false, limitBytes: 100_000, timeoutMs: 9000 });
 }

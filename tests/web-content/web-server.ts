@@ -1,9 +1,9 @@
+import { SILENT_LOG } from "../../src/base/log.ts";
 import { createOutbound } from "../../src/outbound/outbound.ts";
 import type { OutboundRequest } from "../../src/runtime/contract.ts";
 import type { WebContent } from "../../src/transfer/contract.ts";
 import { WebClient } from "../../src/web-content/web-client.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
-import { SILENT } from "../engine/fake-engine.ts";
 
 /** The response to a request. */
 export interface WebAnswer {
@@ -35,9 +35,9 @@ export class FakeWebServer {
           },
         },
       },
-      SILENT,
+      SILENT_LOG,
     );
-    this.client = new WebClient({ clock: this.clock, outbound, log: SILENT }, someContent(content));
+    this.client = new WebClient({ clock: this.clock, outbound, log: SILENT_LOG }, someContent(content));
   }
 
   #body(chunks: Iterable<Uint8Array | Error | undefined>): ReadableStream<Uint8Array> {

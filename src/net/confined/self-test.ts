@@ -1,7 +1,7 @@
 import { familyOf } from "../../base/address.ts";
 import type { DiagnosisRow } from "../../base/diagnosis.ts";
 import { messageOf } from "../../base/errors.ts";
-import type { Log } from "../../base/log.ts";
+import { type Log, SILENT_LOG } from "../../base/log.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import { BoundAddresses } from "./bound-addresses.ts";
 import { boundNet } from "./bound-net.ts";
@@ -16,7 +16,6 @@ const ANSWER_MS = 5_000;
 const COMMAND_MS = 2_000;
 /** Public addresses for route queries; nothing is sent to them. */
 const PUBLIC_ADDRESS = { 4: "1.1.1.1", 6: "2606:4700:4700::1111" } as const;
-const SILENT: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => SILENT };
 
 /**
  * Tests the confinement: the bound interface exists and the system routes through it; the proxy responds, accepts the login,
@@ -26,7 +25,7 @@ export async function confinementRows(
   runtime: Runtime,
   settings: ConfinementSettings,
 ): Promise<DiagnosisRow[]> {
-  const bound = settings.bind === "" ? undefined : new BoundAddresses(settings.bind, runtime, SILENT);
+  const bound = settings.bind === "" ? undefined : new BoundAddresses(settings.bind, runtime, SILENT_LOG);
   const net = bound === undefined ? runtime.net : boundNet(runtime.net, bound);
   return [
     ...(bound ? await boundRows(runtime, settings.bind, bound) : []),
@@ -88,7 +87,7 @@ async function misroutedFrom({ surroundings }: Runtime, address: string): Promis
 async function proxyRows(runtime: Runtime, settings: ConfinementSettings): Promise<DiagnosisRow[]> {
   const proxy = parseProxy(settings.proxy);
   const { clock, net } = runtime;
-  const health = new ProxyHealth(SILENT, proxy.text);
+  const health = new ProxyHealth(SILENT_LOG, proxy.text);
   const dependencies: ProxyDependencies = {
     proxy,
     net,

@@ -2,7 +2,7 @@ import { canonicalAddress, familyOf, type PeerAddress } from "../../base/address
 import { equalBytes } from "../../base/bytes.ts";
 import type { DiagnosisRow } from "../../base/diagnosis.ts";
 import { DecodeError } from "../../base/errors.ts";
-import type { Log } from "../../base/log.ts";
+import { SILENT_LOG } from "../../base/log.ts";
 import { after } from "../../base/time.ts";
 import type { Runtime } from "../../runtime/contract.ts";
 import { decodeKrpc } from "../../wire/dht/krpc-decode.ts";
@@ -14,7 +14,6 @@ const RESPONSE_MS = 6_000;
 const REPEAT_MS = 1_000;
 /** Queried nodes; the first response is used. */
 const MAX_NODES = 4;
-const SILENT: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => SILENT };
 
 type QueryRuntime = Pick<Runtime, "net" | "lookup" | "clock" | "randomBytes">;
 
@@ -29,7 +28,7 @@ export async function visibleAddressRow(
 ): Promise<DiagnosisRow> {
   const name = "Visible address";
   const [confined, direct] = await Promise.all([
-    visibleAddress(confineRuntime(runtime, settings, SILENT), nodes),
+    visibleAddress(confineRuntime(runtime, settings, SILENT_LOG), nodes),
     visibleAddress(runtime, nodes),
   ]);
   if (confined === undefined)

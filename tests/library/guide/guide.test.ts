@@ -4,6 +4,7 @@ import { readdir } from "node:fs/promises";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { Sha1 } from "../../../src/base/ids.ts";
+import { SILENT_LOG } from "../../../src/base/log.ts";
 import type { UnixSeconds } from "../../../src/base/time.ts";
 import type { Item } from "../../../src/library/contract.ts";
 import { exportItems } from "../../../src/library/export.ts";
@@ -16,7 +17,6 @@ import { createTasks } from "../../../src/library/tasks.ts";
 import { files } from "../../../src/runtime/files.ts";
 import { openMemory } from "../../../src/runtime/kv-memory.ts";
 import { FakeClock } from "../../engine/fake-clock.ts";
-import { SILENT } from "../../engine/fake-engine.ts";
 import { tempFolder } from "../../parts/torrent-files.ts";
 import { seededRandom } from "../../seeded-random.ts";
 import { ListServer } from "../list-server.ts";
@@ -68,7 +68,7 @@ async function openGuide(
   const folder = await tempFolder("guide");
   t.after(() => folder.remove());
   const [store, clock, server] = [openMemory(), new FakeClock(), new ListServer()];
-  const items = await createItems({ store, clock, log: SILENT, sha1 });
+  const items = await createItems({ store, clock, log: SILENT_LOG, sha1 });
   const added: Item[] = [];
   for (const title of titles)
     added.push(
@@ -78,9 +78,9 @@ async function openGuide(
       }),
     );
   const open = async () => {
-    const tasks = createTasks({ clock, log: SILENT });
+    const tasks = createTasks({ clock, log: SILENT_LOG });
     const guide = await createGuide({
-      ...{ store, clock, files, tasks, items, log: SILENT },
+      ...{ store, clock, files, tasks, items, log: SILENT_LOG },
       folder: folder.path,
       outbound: server,
       listed: () => listed,

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromHex, latin1Bytes, latin1Text } from "../../../src/base/bytes.ts";
+import { SILENT_LOG } from "../../../src/base/log.ts";
 import { confineRuntime } from "../../../src/net/confined/confined.ts";
 import { decodeSocksDatagram, encodeSocksDatagram } from "../../../src/wire/socks5.ts";
 import { settled } from "../../engine/fake-clock.ts";
-import { SILENT } from "../../engine/fake-engine.ts";
 import { fakeMachine } from "./fake-machine.ts";
 
 const PROXY = "9.9.9.9";
@@ -16,7 +16,7 @@ const ASSOCIATED = "050000010a09080704d2";
 async function proxied() {
   const fake = fakeMachine({});
   const settings = { bind: "", proxy: `socks5://${PROXY}:1080`, proxyStrict: true };
-  const confined = confineRuntime(fake.runtime, settings, SILENT);
+  const confined = confineRuntime(fake.runtime, settings, SILENT_LOG);
   const events: string[] = [];
   const socket = await confined.net.bindUdp({ host: "::", port: 8621 }, (bytes, from, actual) =>
     events.push(`${latin1Text(bytes)} ${from.host}:${from.port}${actual ? ` is ${actual.host}` : ""}`),

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../../src/base/log.ts";
 import { confineRuntime } from "../../../src/net/confined/confined.ts";
 import type { Runtime, TcpHandlers } from "../../../src/runtime/contract.ts";
 import { settled } from "../../engine/fake-clock.ts";
-import { SILENT } from "../../engine/fake-engine.ts";
 import { fakeMachine } from "./fake-machine.ts";
 
 const NETWORKS = {
@@ -14,7 +14,7 @@ const ACCEPT = (): TcpHandlers => ({ received() {}, drained() {}, closed() {} })
 
 function bound(bind: string, networks: Readonly<Record<string, readonly string[]>> = NETWORKS) {
   const fake = fakeMachine(networks);
-  const confined = confineRuntime(fake.runtime, { bind, proxy: "", proxyStrict: true }, SILENT);
+  const confined = confineRuntime(fake.runtime, { bind, proxy: "", proxyStrict: true }, SILENT_LOG);
   return { ...fake, confined };
 }
 

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deferred } from "../../../src/async/deferred.ts";
 import { SluiceError } from "../../../src/base/errors.ts";
+import { SILENT_LOG } from "../../../src/base/log.ts";
 import { BoundAddresses } from "../../../src/net/confined/bound-addresses.ts";
 import { BoundPort, openBoundPort } from "../../../src/net/confined/bound-port.ts";
 import { confineRuntime } from "../../../src/net/confined/confined.ts";
 import type { TcpHandlers } from "../../../src/runtime/contract.ts";
-import { SILENT } from "../../engine/fake-engine.ts";
 import { fakeMachine } from "./fake-machine.ts";
 
 const NETWORKS = { wg0: ["10.2.0.2/32"] };
@@ -14,8 +14,8 @@ const ACCEPT = (): TcpHandlers => ({ received() {}, drained() {}, closed() {} })
 
 function bench() {
   const fake = fakeMachine(NETWORKS);
-  const confined = confineRuntime(fake.runtime, { bind: "wg0", proxy: "", proxyStrict: true }, SILENT);
-  return { ...fake, confined, addresses: new BoundAddresses("wg0", fake.runtime, SILENT) };
+  const confined = confineRuntime(fake.runtime, { bind: "wg0", proxy: "", proxyStrict: true }, SILENT_LOG);
+  return { ...fake, confined, addresses: new BoundAddresses("wg0", fake.runtime, SILENT_LOG) };
 }
 
 /** A listener that fails to open; counts attempts and closes. */

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SILENT_LOG } from "../../../src/base/log.ts";
 import { confineRuntime, withOwnNetworks } from "../../../src/net/confined/confined.ts";
 import type { TcpHandlers } from "../../../src/runtime/contract.ts";
 import { settled } from "../../engine/fake-clock.ts";
-import { SILENT } from "../../engine/fake-engine.ts";
 import { fakeMachine } from "./fake-machine.ts";
 
 const NETWORKS = { eth0: ["192.168.1.5/24", "2001:db8:1::5/64"], wg0: ["10.2.0.2/32"] };
@@ -23,7 +23,7 @@ for (const proxy of ["socks5://me:pw@9.9.9.9:1080", "http://me:pw@9.9.9.9:1080"]
   for (const bind of ["", "wg0"]) {
     test(`confineRuntime, strict, ${new URL(proxy).protocol} bind ${bind || "none"}: connects only to the proxy`, async () => {
       const { runtime, did, clock } = fakeMachine(NETWORKS);
-      const confined = confineRuntime(runtime, { bind, proxy, proxyStrict: true }, SILENT);
+      const confined = confineRuntime(runtime, { bind, proxy, proxyStrict: true }, SILENT_LOG);
       const udp = await confined.net.bindUdp({ host: "::", port: 0 }, () => {}).catch(() => undefined);
       const names = await Promise.all(
         ["tracker.example", "router.example"].map((name) => confined.lookup(name)),
@@ -50,7 +50,7 @@ for (const proxy of ["socks5://me:pw@9.9.9.9:1080", "http://me:pw@9.9.9.9:1080"]
 test("confineRuntime: resolves only the proxy's own name, once for many connections", async () => {
   const { runtime, did } = fakeMachine(NETWORKS);
   const settings = { bind: "", proxy: "socks5://proxy.example:1080", proxyStrict: true };
-  const confined = confineRuntime(runtime, settings, SILENT);
+  const confined = confineRuntime(runtime, settings, SILENT_LOG);
   for (const host of PLACES) confined.net.connect({ host, port: 6881 }, HANDLERS, { timeoutMs: 1000 });
   await settled();
   assert.deepEqual([...new Set(did)], ["lookup proxy.example", "tcp 192.0.9.1:1080"]);
@@ -60,7 +60,7 @@ test("confineRuntime: resolves only the proxy's own name, once for many connecti
 test("confineRuntime, strict: rejects a placeholder that was reassigned to another name", async () => {
   const { runtime, did } = fakeMachine(NETWORKS);
   const settings = { bind: "", proxy: "http://9.9.9.9:1080", proxyStrict: true };
-  const { http, lookup } = confineRuntime(runtime, settings, SILENT);
+  const { http, lookup } = confineRuntime(runtime, settings, SILENT_LOG);
   const [connectTo] = await lookup("other.example");
   const url = new URL("http://tracker.example/");
   const asked = { url, connectTo: connectTo!, method: "GET", headers: {}, timeoutMs: 1000 } as const;
@@ -71,7 +71,7 @@ test("confineRuntime, strict: rejects a placeholder that was reassigned to anoth
 test("confineRuntime, not strict: local networks directly, others through the proxy, names resolved here", async () => {
   const { runtime, did } = fakeMachine(NETWORKS);
   const settings = { bind: "", proxy: "http://9.9.9.9:1080", proxyStrict: false };
-  const confined = confineRuntime(runtime, settings, SILENT);
+  const confined = confineRuntime(runtime, settings, SILENT_LOG);
   for (const host of ["1.2.3.4", "192.168.1.7"])
     confined.net.connect({ host, port: 6881 }, HANDLERS, { timeoutMs: 1000 });
   assert.deepEqual(await confined.lookup("tracker.example"), ["192.0.9.1"]);
@@ -82,7 +82,7 @@ test("confineRuntime, not strict: local networks directly, others through the pr
 test("confineRuntime: proxyProblem states the error until the proxy works again", async () => {
   const { runtime, connections, clock } = fakeMachine(NETWORKS);
   const settings = { bind: "", proxy: "socks5://9.9.9.9:1080", proxyStrict: true };
-  const confined = confineRuntime(runtime, settings, SILENT);
+  const confined = confineRuntime(runtime, settings, SILENT_LOG);
   const call = async () => {
     confined.net.connect({ host: "1.2.3.4", port: 6881 }, HANDLERS, { timeoutMs: 10_000 });
     await settled();
@@ -104,7 +104,7 @@ test("confineRuntime: proxyProblem states the error until the proxy works again"
 
 test("confineRuntime: without a proxy, proxyProblem is undefined and URLs are fetched directly", () => {
   const { runtime } = fakeMachine(NETWORKS);
-  const outside = confineRuntime(runtime, { bind: "", proxy: "", proxyStrict: true }, SILENT);
+  const outside = confineRuntime(runtime, { bind: "", proxy: "", proxyStrict: true }, SILENT_LOG);
   assert.equal(outside.proxyProblem(), undefined);
   assert.equal(withOwnNetworks(outside, runtime), runtime);
 });
@@ -112,7 +112,7 @@ test("confineRuntime: without a proxy, proxyProblem is undefined and URLs are fe
 test("withOwnNetworks: URLs of local networks are fetched directly, others confined", async () => {
   const { runtime, did } = fakeMachine(NETWORKS);
   const settings = { bind: "", proxy: "http://9.9.9.9:1080", proxyStrict: true };
-  const { http, lookup } = withOwnNetworks(confineRuntime(runtime, settings, SILENT), runtime);
+  const { http, lookup } = withOwnNetworks(confineRuntime(runtime, settings, SILENT_LOG), runtime);
   const asked = { method: "GET", headers: {}, timeoutMs: 1000 } as const;
   const [tracker] = await lookup("tracker.example");
   for (const connectTo of ["192.168.1.7", "10.1.2.3", "1.2.3.4", tracker!])

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addressScope } from "../../../src/base/address.ts";
+import { SILENT_LOG } from "../../../src/base/log.ts";
 import { instant } from "../../../src/base/time.ts";
 import { PlaceholderAddresses } from "../../../src/net/confined/placeholder-addresses.ts";
 import { ProxyHealth } from "../../../src/net/confined/proxy-health.ts";
-import { SILENT } from "../../engine/fake-engine.ts";
 
 test("PlaceholderAddresses: a name in use keeps its address; the least recently used one is reassigned", () => {
   const standIns = new PlaceholderAddresses();
@@ -28,7 +28,7 @@ test("PlaceholderAddresses: rejects malformed host names", () => {
 });
 
 test("ProxyHealth: one request tries at growing intervals, the others fail immediately; earlier requests do not count", () => {
-  const health = new ProxyHealth(SILENT, "proxy");
+  const health = new ProxyHealth(SILENT_LOG, "proxy");
   assert.equal(health.problem(instant(0)), undefined);
   health.failed("gone", instant(0));
   for (let i = 0; i < 50; i++) health.failed("gone", instant(10));

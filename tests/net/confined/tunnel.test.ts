@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromHex, latin1Bytes, toHex } from "../../../src/base/bytes.ts";
+import { SILENT_LOG } from "../../../src/base/log.ts";
 import { parseProxy } from "../../../src/net/confined/proxy.ts";
 import { ProxyAddress } from "../../../src/net/confined/proxy-address.ts";
 import { ProxyHealth } from "../../../src/net/confined/proxy-health.ts";
 import { openTunnel } from "../../../src/net/confined/tunnel.ts";
 import { settled } from "../../engine/fake-clock.ts";
-import { SILENT } from "../../engine/fake-engine.ts";
 import { fakeMachine } from "./fake-machine.ts";
 
 const DONE = "05000001000000000000";
@@ -16,7 +16,7 @@ function tunnelTo(url: string) {
   const fake = fakeMachine({});
   const { runtime, clock, connections } = fake;
   const proxy = parseProxy(url);
-  const health = new ProxyHealth(SILENT, proxy.text);
+  const health = new ProxyHealth(SILENT_LOG, proxy.text);
   const address = new ProxyAddress(proxy.host, clock, runtime.lookup);
   const events: string[] = [];
   const to = { host: "1.2.3.4", port: 80 };

@@ -2,7 +2,7 @@ import { orAborted, withLinkedAbort } from "../../../async/abort.ts";
 import type { PeerAddress } from "../../../base/address.ts";
 import { SluiceError } from "../../../base/errors.ts";
 import type { Infohash } from "../../../base/ids.ts";
-import type { Log } from "../../../base/log.ts";
+import { SILENT_LOG } from "../../../base/log.ts";
 import { trimOldest } from "../../../base/trim-oldest.ts";
 import { PeerLimits } from "../../../net/peer-limits.ts";
 import { acceptPeers } from "../../../net/peer-listener.ts";
@@ -43,7 +43,6 @@ const PATIENCE_MS = 4_000;
 /** The same after a segment that the swarm did not bring. */
 const LOW_PATIENCE_MS = 500;
 
-const SILENT: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => SILENT };
 const refuse = () => Promise.reject(new Error("a page has no sockets"));
 
 interface FilmPeerOptions {
@@ -96,7 +95,7 @@ export class FilmPeer implements PagePeer {
       () => {},
     );
     this.#accept = acceptPeers({
-      ...{ clock: CLOCK, log: SILENT },
+      ...{ clock: CLOCK, log: SILENT_LOG },
       adopt: (infohash: Infohash, socket, first) =>
         infohash === file.infohash ? this.#transfer.accept(socket, first) : undefined,
     });
@@ -238,7 +237,7 @@ export class FilmPeer implements PagePeer {
         ...{ memoryLimitBytes: MEMORY_BYTES, reach: { utp: false } },
         segmentSeconds: this.#options.segmentSeconds,
       },
-      ...{ log: SILENT, openMedia, pool, memory: new PieceMemory(pool, CLOCK), cache: undefined },
+      ...{ log: SILENT_LOG, openMedia, pool, memory: new PieceMemory(pool, CLOCK), cache: undefined },
       announcer: { announce: refuse, scrape: refuse },
       finder: { join: () => () => {} },
       outbound: { open: refuse },

@@ -2,7 +2,7 @@ import { withLinkedAbort } from "../../../async/abort.ts";
 import type { PeerAddress } from "../../../base/address.ts";
 import { toHex } from "../../../base/bytes.ts";
 import { SluiceError } from "../../../base/errors.ts";
-import type { Log } from "../../../base/log.ts";
+import { SILENT_LOG } from "../../../base/log.ts";
 import { URGENCY } from "../../../base/rate-limit.ts";
 import { LiveDriver } from "../../../live/live-driver.ts";
 import { LiveSource } from "../../../live/window/live-source.ts";
@@ -35,8 +35,6 @@ const MAX_CONNECTIONS = 40;
 /** Response to a blocking reload (RFC 8216bis 6.2.5.2) or to a part that does not exist yet. */
 const LOAD_TIMEOUT_MS = 20_000;
 
-const SILENT: Log = { error() {}, warn() {}, info() {}, debug() {}, named: () => SILENT };
-
 /** A page as a peer of a live swarm: the live driver of the engine on the connections of the page. */
 export class SwarmPeer implements PagePeer {
   readonly #file: LiveTransportFile;
@@ -65,7 +63,14 @@ export class SwarmPeer implements PagePeer {
     const { segmentMs, pieceMs } = file.info;
     const noFiles = () => Promise.reject(new SluiceError("disk_full", "a page has no files"));
     this.#window = new LiveWindow({
-      ...{ clock: CLOCK, log: SILENT, segmentMs, pieceMs, limitMs: ARCHIVE_MS, memoryBytes: ARCHIVE_BYTES },
+      ...{
+        clock: CLOCK,
+        log: SILENT_LOG,
+        segmentMs,
+        pieceMs,
+        limitMs: ARCHIVE_MS,
+        memoryBytes: ARCHIVE_BYTES,
+      },
       ...{
         folder: undefined,
         free: Promise.resolve(),
@@ -81,7 +86,7 @@ export class SwarmPeer implements PagePeer {
     });
     this.#source = new LiveSource({ window: this.#window, infohash: file.infohash, clock: CLOCK });
     this.#accept = acceptPeers({
-      ...{ clock: CLOCK, log: SILENT },
+      ...{ clock: CLOCK, log: SILENT_LOG },
       adopt: (infohash, socket, first) =>
         infohash === file.infohash ? this.#joined?.driver.accept(socket, first) : undefined,
     });
@@ -149,7 +154,7 @@ export class SwarmPeer implements PagePeer {
         () => URGENCY.live,
       ),
       ...{ lagMs: LAG_MS, keepMs: KEEP_MS, connections: new ConnectionCount(MAX_CONNECTIONS) },
-      ...{ log: SILENT, sink: this.#archive, restored: this.#restored, forked() {} },
+      ...{ log: SILENT_LOG, sink: this.#archive, restored: this.#restored, forked() {} },
     });
     this.#joined = { driver, id, offers, uploads: offers };
     driver.start();
