@@ -1,9 +1,10 @@
 import { messageOf, SluiceError } from "../../base/errors.ts";
 import type { OutboundStream } from "../../outbound/request.ts";
 import { mayRecover, wrongStatus } from "../../web-content/web-client.ts";
-import { type LiveFeed, type LiveInputFacts, type WebFeedDependencies, waitForRetry } from "./source-feed.ts";
+import type { LiveFeed, LiveInputFacts, WebFeedDependencies } from "./source-feed.ts";
 import { HlsSourceFeed } from "./source-hls.ts";
 import { FILE_PACE, PacedFeed, PIPE_PACE } from "./source-paced.ts";
+import { ReopenedFeed } from "./source-reopened.ts";
 import { StreamFeed } from "./source-stream.ts";
 
 const HEAD_TIMEOUT_MS = 15_000;
@@ -12,61 +13,34 @@ const STALL_MS = 10_000;
 
 /** The packets of an endless HTTP response. It is requested again after each interruption, without limit; if it has
  * never worked, a permanent error fails at once. A response of known length is a file: it is paced, and it ends. */
-export class HttpFeed implements LiveFeed {
+export class HttpFeed extends ReopenedFeed {
   readonly #url: string;
   readonly #dependencies: WebFeedDependencies;
-  readonly #facts: LiveInputFacts;
-  readonly #closed = new AbortController();
-  #feed: LiveFeed | undefined;
   #hasEnd = false;
-  #hasWorked = false;
-  /** Consecutive attempts without data. */
-  #failures = 0;
 
   constructor(url: string, dependencies: WebFeedDependencies, facts: LiveInputFacts) {
+    super(dependencies, facts);
     this.#url = url;
     this.#dependencies = dependencies;
-    this.#facts = facts;
   }
 
-  async next(): Promise<Uint8Array | undefined> {
-    const { signal } = this.#closed;
-    while (!signal.aborted) {
-      try {
-        this.#feed ??= await this.#open();
-        const packets = await this.#feed.next();
-        if (packets) {
-          if (this.#failures > 1) this.#dependencies.log.info("source is back", { attempts: this.#failures });
-          this.#hasWorked = true;
-          this.#failures = 0;
-          return packets;
-        }
-        if (this.#hasEnd) return undefined;
-        this.#facts.problem = "the server ended the stream";
-      } catch (thrown) {
-        if (signal.aborted) return undefined;
-        this.#noteFailure(thrown);
-      }
-      this.#drop();
-      await waitForRetry(this.#dependencies, this.#facts.problem, ++this.#failures, signal);
-    }
-    return undefined;
+  protected began(failures: number): void {
+    if (failures > 1) this.#dependencies.log.info("source is back", { attempts: failures });
   }
 
-  close(): void {
-    this.#closed.abort(new SluiceError("cancelled", "the broadcast ended"));
-    this.#drop();
+  protected ended(): string | undefined {
+    return this.#hasEnd ? undefined : "the server ended the stream";
   }
 
-  /** Throws if a retry cannot help. A source that has worked before may work again, whatever the error is. */
-  #noteFailure(thrown: unknown): void {
+  /** A source that has worked before may work again, whatever the error is. */
+  protected failed(thrown: unknown, hasWorked: boolean): string {
     if (!(thrown instanceof SluiceError)) throw thrown;
     const isPermanent = thrown.code === "url_refused" || this.#hasEnd;
-    if (isPermanent || (!this.#hasWorked && !mayRecover(thrown))) throw thrown;
-    this.#facts.problem = messageOf(thrown);
+    if (isPermanent || (!hasWorked && !mayRecover(thrown))) throw thrown;
+    return messageOf(thrown);
   }
 
-  async #open(): Promise<LiveFeed> {
+  protected async open(signal: AbortSignal): Promise<LiveFeed> {
     const answer = await this.#dependencies.outbound.open(this.#url, {
       limitBytes: Number.POSITIVE_INFINITY,
       // The user chose the source; cameras and encoders are often on the local network.
@@ -75,13 +49,13 @@ export class HttpFeed implements LiveFeed {
       idleTimeoutMs: STALL_MS,
       decode: false,
       purpose: "source of the broadcast",
-      signal: this.#closed.signal,
+      signal,
     });
     if (answer.status !== 200) {
       answer.body.cancel().catch(() => {}); // The response is discarded anyway.
       throw wrongStatus(answer.status, "the source");
     }
-    this.#facts.starts++;
+    this.facts.starts++;
     return this.#feedOf(answer);
   }
 
@@ -90,18 +64,13 @@ export class HttpFeed implements LiveFeed {
       answer.body.cancel().catch(() => {}); // The URL is requested again, as a manifest.
       this.#hasEnd = true;
       return new PacedFeed(
-        new HlsSourceFeed(this.#url, this.#dependencies, this.#facts),
+        new HlsSourceFeed(this.#url, this.#dependencies, this.facts),
         this.#dependencies.clock,
         PIPE_PACE,
       );
     }
-    const feed = new StreamFeed(answer.body, this.#facts);
+    const feed = new StreamFeed(answer.body, this.facts);
     this.#hasEnd = answer.headers.has("content-length");
     return this.#hasEnd ? new PacedFeed(feed, this.#dependencies.clock, FILE_PACE) : feed;
-  }
-
-  #drop(): void {
-    this.#feed?.close();
-    this.#feed = undefined;
   }
 }

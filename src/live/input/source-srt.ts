@@ -1,13 +1,8 @@
 import { addressText } from "../../base/address.ts";
 import { messageOf, SluiceError } from "../../base/errors.ts";
-import {
-  type LiveFeed,
-  type LiveInputFacts,
-  type RunEncoder,
-  type WebFeedDependencies,
-  waitForRetry,
-} from "./source-feed.ts";
+import type { LiveFeed, LiveInputFacts, RunEncoder, WebFeedDependencies } from "./source-feed.ts";
 import type { SrtPlace } from "./source-place.ts";
+import { ReopenedFeed } from "./source-reopened.ts";
 import { StreamFeed } from "./source-stream.ts";
 
 /** What SRT sources depend on. */
@@ -20,68 +15,32 @@ export interface SrtDependencies extends Pick<WebFeedDependencies, "clock" | "lo
 const WITHOUT_SRT = /protocol not found/i;
 
 /** The MPEG-TS of an SRT connection, which ffmpeg receives and passes on unchanged. After each connection it listens or connects again. */
-export class SrtFeed implements LiveFeed {
+export class SrtFeed extends ReopenedFeed {
   readonly #place: SrtPlace;
   readonly #streamKey: string;
   readonly #dependencies: SrtDependencies;
-  readonly #facts: LiveInputFacts;
-  readonly #closed = new AbortController();
-  #feed: LiveFeed | undefined;
-  #hasWorked = false;
-  /** Consecutive attempts without data. */
-  #failures = 0;
 
   /** `streamKey` encrypts connections to this machine, unless the place has a passphrase. */
   constructor(place: SrtPlace, streamKey: string, dependencies: SrtDependencies, facts: LiveInputFacts) {
+    super(dependencies, facts);
     this.#place = place;
     this.#streamKey = streamKey;
     this.#dependencies = dependencies;
-    this.#facts = facts;
   }
 
-  async next(): Promise<Uint8Array | undefined> {
-    const { signal } = this.#closed;
-    const { isListener } = this.#place;
-    while (!signal.aborted) {
-      let isNew = false;
-      try {
-        if (!this.#feed) {
-          if (isListener) this.#facts.problem ??= "no program publishes to this address yet";
-          this.#feed = await this.#open();
-          isNew = true;
-        }
-        const packets = await this.#feed.next();
-        if (packets) {
-          if (isNew) this.#begin();
-          return packets;
-        }
-        this.#facts.problem = isListener
-          ? "the publishing program has disconnected"
-          : "the server ended the connection";
-      } catch (thrown) {
-        if (signal.aborted) return undefined;
-        this.#noteFailure(thrown);
-      }
-      this.#drop();
-      await waitForRetry(this.#dependencies, this.#facts.problem, ++this.#failures, signal);
-    }
-    return undefined;
+  protected began(): void {
+    this.facts.starts++;
+    this.facts.problem = undefined;
   }
 
-  close(): void {
-    this.#closed.abort(new SluiceError("cancelled", "the broadcast ended"));
-    this.#drop();
+  protected ended(): string {
+    return this.#place.isListener
+      ? "the publishing program has disconnected"
+      : "the server ended the connection";
   }
 
-  #begin(): void {
-    this.#hasWorked = true;
-    this.#failures = 0;
-    this.#facts.starts++;
-    this.#facts.problem = undefined;
-  }
-
-  /** Throws if a retry cannot help: this machine cannot listen, or ffmpeg is missing or lacks SRT. */
-  #noteFailure(thrown: unknown): void {
+  /** Throws also if this machine cannot listen, or if ffmpeg is missing or lacks SRT. */
+  protected failed(thrown: unknown, hasWorked: boolean): string {
     if (!(thrown instanceof SluiceError) || thrown.code === "bad_configuration") throw thrown;
     const reason = messageOf(thrown);
     if (WITHOUT_SRT.test(reason))
@@ -89,27 +48,22 @@ export class SrtFeed implements LiveFeed {
         "bad_configuration",
         "the program ffmpeg was built without SRT; install another one",
       );
-    if (this.#place.isListener && !this.#hasWorked)
+    if (this.#place.isListener && !hasWorked)
       throw new SluiceError(
         "bad_parameter",
         `cannot receive SRT at ${addressText(this.#place.address)} (${reason}); name an address of this machine, or 0.0.0.0, and a free port`,
       );
-    this.#facts.problem = reason;
+    return reason;
   }
 
-  async #open(): Promise<LiveFeed> {
+  protected async open(signal: AbortSignal): Promise<LiveFeed> {
+    if (this.#place.isListener) this.facts.problem ??= "no program publishes to this address yet";
     const run = await this.#dependencies.openEncoder();
-    const { signal } = this.#closed;
     signal.throwIfAborted();
     return new StreamFeed(
       run(srtArguments(this.#place, this.#streamKey), new Blob().stream(), signal),
-      this.#facts,
+      this.facts,
     );
-  }
-
-  #drop(): void {
-    this.#feed?.close();
-    this.#feed = undefined;
   }
 }
 
