@@ -147,7 +147,10 @@ export interface FilmPictures extends Omit<FilmSubtitle, "cues" | "segments"> {
 }
 
 /** Returns what a request asks of the audio of a file. */
-export function audioOf({ audioLanguage, audioConversion }: PlaybackRequest): AudioRequest {
+export function audioOf({
+  audioLanguage,
+  audioConversion,
+}: Pick<PlaybackRequest, "audioLanguage" | "audioConversion">): AudioRequest {
   return { language: audioLanguage, conversion: audioConversion };
 }
 

@@ -23,6 +23,9 @@ import { averageRate, RawSource } from "./raw-source.ts";
 /** MIME types of files whose names have none, by container. */
 const CONTAINER_TYPES = { mp4: "video/mp4", matroska: "video/x-matroska", mpegts: "video/mp2t" } as const;
 
+/** What the form of a film depends on. */
+type FilmRequest = Pick<PlaybackRequest, "output" | "container" | "audioLanguage" | "audioConversion">;
+
 /**
  * Opens a file for a session. Rejects with `SluiceError`.
  *
@@ -32,7 +35,7 @@ const CONTAINER_TYPES = { mp4: "video/mp4", matroska: "video/x-matroska", mpegts
 export async function openFilm(
   transfer: Transfer,
   file: ContentFile,
-  request: PlaybackRequest,
+  request: FilmRequest,
   signal: AbortSignal,
 ): Promise<SegmentSource> {
   const isStream = request.output === "ts";
@@ -57,7 +60,7 @@ async function originalOf(
   transfer: Transfer,
   file: ContentFile,
   media: Media,
-  request: PlaybackRequest,
+  request: FilmRequest,
   signal: AbortSignal,
 ): Promise<Media | undefined> {
   if (!media.tracks.some(({ convertedFrom }) => convertedFrom !== undefined)) return undefined;
@@ -92,7 +95,7 @@ class FilmSource implements SegmentSource {
     infohash: Infohash,
     file: ContentFile,
     media: Media,
-    request: PlaybackRequest,
+    request: FilmRequest,
     { seekable, original, subtitles }: FilmExtras,
   ) {
     this.container = chooseContainer(media, request);
@@ -166,7 +169,7 @@ class FilmSource implements SegmentSource {
 }
 
 /** Chooses the container of the segments; throws if no container that the player accepts can carry the codecs. */
-function chooseContainer(media: Media, request: PlaybackRequest): "ts" | "fmp4" {
+function chooseContainer(media: Media, request: FilmRequest): "ts" | "fmp4" {
   const container =
     request.output === "ts" || request.container === "ts"
       ? "ts"

@@ -87,13 +87,8 @@ export class FilmPeer implements PagePeer {
       accept: (socket) => this.#accepted(socket),
       introduced: (address) => this.#dial(address),
     });
-    const content = { infohash: file.infohash, transportFile: file, trackers: [], peers: [] };
-    this.#transfer = new SwarmTransfer(
-      this.#dependencies(),
-      { ...content, webSeeds: [] } as never,
-      Promise.resolve(),
-      () => {},
-    );
+    const content = { infohash: file.infohash, transportFile: file, trackers: [], peers: [], webSeeds: [] };
+    this.#transfer = new SwarmTransfer(this.#dependencies(), content, Promise.resolve(), () => {});
     this.#accept = acceptPeers({
       ...{ clock: CLOCK, log: SILENT_LOG },
       adopt: (infohash: Infohash, socket, first) =>
@@ -210,9 +205,9 @@ export class FilmPeer implements PagePeer {
     const file = this.#transfer.files[this.#options.fileIndex];
     if (!file) throw new SluiceError("no_such_file", "the content lacks the file");
     // As the engine does for its HLS presentation, so that the segments are the same.
-    const request = { output: "hls", container: "auto", audioLanguage: undefined };
+    const request = { output: "hls", container: "auto", audioLanguage: undefined } as const;
     const never = new AbortController().signal;
-    const opening = openFilm(this.#transfer, file, request as never, never);
+    const opening = openFilm(this.#transfer, file, request, never);
     opening.catch(() => {
       this.#source = undefined;
     });
