@@ -1,9 +1,10 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { PROGRAM_VARIABLE } from "./parts/engine.ts";
 import { countsOf, failedFilesOf, type TestCounts } from "./parts/test-counts.ts";
 import { REPORT_VARIABLE, type TestFact } from "./parts/test-report.ts";
 import { TIER_VARIABLE, TIERS, tiersInFile } from "./parts/test-tiers.ts";
@@ -214,6 +215,14 @@ async function main(): Promise<number> {
     [REPORT_VARIABLE]: report,
     [TIER_VARIABLE]: run === "smoke" ? "all" : run,
   };
+  if (values.runtime === "bun" && run !== "fast") {
+    // Engines of these tests are the program that users run. The fast tests need none that starts quickly.
+    execFileSync("sh", [join(ROOT, ".ci/compile")], {
+      stdio: "inherit",
+      env: { ...process.env, ...environment },
+    });
+    environment[PROGRAM_VARIABLE] = join(ROOT, "dist/sluice");
+  }
   try {
     const first = await runTests(commandOf(values.runtime, files, options), environment);
     if (isWatching) return first.code;

@@ -9,6 +9,9 @@ import { type RunningProcess, startProcess } from "./process.ts";
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
+/** Names the compiled engine, which {@link startEngine} then runs instead of the sources if no other runtime is asked for. */
+export const PROGRAM_VARIABLE = "TESTS_PROGRAM";
+
 /** An engine in a process of its own, started as a user starts it. */
 export interface EngineProcess extends RunningProcess {
   /** Such as `http://127.0.0.1:40123`. */
@@ -24,6 +27,12 @@ export function runtimeCommand(
   if (runtime === "bun") return [process.versions.bun ? process.execPath : "bun"];
   if (runtime === "deno") return ["deno", "run", "-A"];
   return [currentRuntime() === "node" ? process.execPath : currentNode(), "--import", "tsx"];
+}
+
+/** The command that runs the engine. */
+function engineCommand(runtime: RuntimeName = currentRuntime()): [command: string, ...args: string[]] {
+  const program = process.env[PROGRAM_VARIABLE];
+  return runtime === "bun" && program !== undefined ? [program] : [...runtimeCommand(runtime), MAIN];
 }
 
 /** Returns the path of a Node that is new enough for the engine: the installed one, or one from npm. */
@@ -58,11 +67,11 @@ export async function startEngine(
   } = {},
 ): Promise<EngineProcess> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "sluice-engine-")));
-  const [command, ...args] = runtimeCommand(options.runtime);
+  const [command, ...args] = engineCommand(options.runtime);
   const attempt = async () => {
     const [httpPort, p2pPort] = [options.httpPort ?? (await freePort()), await freePort()];
     const url = `http://127.0.0.1:${httpPort}`;
-    const started = startProcess(command, [...args, MAIN, "serve"], {
+    const started = startProcess(command, [...args, "serve"], {
       cwd: ROOT,
       env: {
         PATH: `${join(ROOT, "node_modules", ".bin")}:${process.env.PATH}`,
