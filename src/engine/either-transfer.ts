@@ -47,6 +47,7 @@ export class EitherTransfer implements PeerTransfer {
   readonly #addedPeers: Candidate[] = [];
   #live: PeerTransfer | undefined;
   #isIdle = false;
+  #wantsHistory = false;
   #stopping: Promise<void> | undefined;
 
   /** Starts when `before` has resolved: an earlier transfer of the same content must have closed its folder first.
@@ -61,6 +62,7 @@ export class EitherTransfer implements PeerTransfer {
     this.infohash = content.infohash;
     this.#deps = deps;
     this.#content = content;
+    this.#wantsHistory = content.wantsHistory ?? false;
     this.#before = before;
     this.#openLive = openLive;
     this.#onStop = onStop;
@@ -111,6 +113,7 @@ export class EitherTransfer implements PeerTransfer {
     const ofFile = live?.file.trackers ?? transportFile?.trackers ?? [];
     this.addTrackers([...ofFile, ...trackers], localTrackers);
     this.addPeers(peers, "magnet");
+    if (content.wantsHistory) this.fetchHistory();
     if (!this.#live) this.#files?.addWebSeeds(content);
     if (transportFile && !this.#live) this.#files?.learn(transportFile);
   }
@@ -165,6 +168,11 @@ export class EitherTransfer implements PeerTransfer {
     this.#current.addPeers(addresses, origin);
   }
 
+  fetchHistory(): void {
+    this.#wantsHistory = true;
+    this.#live?.fetchHistory?.();
+  }
+
   setIdle(isIdle: boolean): void {
     this.#isIdle = isIdle;
     this.#current.setIdle?.(isIdle);
@@ -211,6 +219,7 @@ export class EitherTransfer implements PeerTransfer {
         trackers: [...trackers, ...this.#addedTrackers],
         localTrackers: [...localTrackers, ...this.#addedLocalTrackers],
         peers: this.#content.peers,
+        wantsHistory: this.#wantsHistory,
         ...(displayName !== undefined && { displayName }),
       },
       this.#before,

@@ -20,6 +20,11 @@ import type { LiveFallback } from "./web-fallback/web-fallback.ts";
 
 /** Interval of the maintenance of connections. */
 const ROUND_MS = 100;
+/** The history: what viewers of shared HLS may still need when another engine has served them until now. One peer does not send more
+ * at once (`STREAM_BURST_MS`), and drops the oldest pieces of those that it keeps while they are requested. */
+const HISTORY_SEGMENTS = 3.5;
+const HISTORY_MS = 7_000;
+const KEEP_MARGIN_MS = 2_000;
 /** Limit of inputs that wait until the swarm is ready. */
 const MAX_PENDING = 10_000;
 
@@ -100,6 +105,13 @@ export class LiveDriver {
   /** Adds addresses of possible peers. */
   found(addresses: readonly PeerAddress[]): void {
     this.#found(addresses, "magnet");
+  }
+
+  /** From the next start on, playback begins some segments before the head, if peers have them. */
+  fetchHistory(): void {
+    const { info, keepMs } = this.#options;
+    const ms = Math.min(HISTORY_SEGMENTS * info.segmentMs, HISTORY_MS, keepMs - KEEP_MARGIN_MS);
+    this.#input({ kind: "history", ms });
   }
 
   addTrackers(tiers: readonly (readonly string[])[]): void {

@@ -157,6 +157,7 @@ export class LiveTransfer implements PeerTransfer {
       },
       ...fallbackOf(dependencies, live, this.#log),
     });
+    if (content.wantsHistory) this.fetchHistory();
     this.live = this.#control();
     this.#begun = before.then(() => {
       if (this.#stopping) return;
@@ -233,6 +234,10 @@ export class LiveTransfer implements PeerTransfer {
 
   transportFile(): undefined {
     return undefined;
+  }
+
+  fetchHistory(): void {
+    this.#driver.fetchHistory();
   }
 
   setIdle(isIdle: boolean): void {

@@ -98,10 +98,11 @@ export class Sessions {
   async start(options: PlaybackRequest, signal?: AbortSignal): Promise<PlayerSession> {
     const order = ++this.#startCount;
     this.#dependencies.sessionStarts?.(options);
-    const { content, selectedFiles: linked } = await this.#dependencies.resolve(options.selector, {
+    const { content: found, selectedFiles: linked } = await this.#dependencies.resolve(options.selector, {
       allowPrivateUrls: options.allowPrivateUrls,
       signal,
     });
+    const content = options.isShared ? { ...found, wantsHistory: true } : found;
     if (options.withoutPeers && !content.web)
       throw new SluiceError("unsupported_content", "disable_p2p: this content comes from peers only");
     const selectedFiles = options.selectedFiles ?? linked;

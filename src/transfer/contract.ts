@@ -128,6 +128,8 @@ export interface TransferContent {
   readonly liveRole?: LiveRole;
   /** Proves that role to peers. */
   readonly roleKey?: RoleKey;
+  /** See {@link ActiveTransfer.fetchHistory}. */
+  readonly wantsHistory?: boolean;
 }
 
 /** A transfer as the engine controls it; players use only {@link Transfer}. */
@@ -139,6 +141,8 @@ export interface ActiveTransfer extends Transfer {
   addPeers(addresses: readonly PeerAddress[], origin: CandidateOrigin): void;
   /** Returns the transport file if it is known. For a live stream see `live`. */
   transportFile(): TransportFile | undefined;
+  /** Called for viewers that have watched a live stream on another engine: playback begins some segments before the edge. */
+  fetchHistory?(): void;
   /** Sets whether the transfer has no player. Idle live streams receive nothing; in every limit, idle transfers come last. */
   setIdle?(isIdle: boolean): void;
   /** Announces `stopped` to trackers, closes connections, keeps the cache. Readers fail with `session_stopped`. */

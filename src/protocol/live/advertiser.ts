@@ -41,9 +41,10 @@ export class Advertiser {
 
   /** Sends WIN and PATHS to all peers when they are due. */
   round(): void {
-    const { now, window, peers } = this.#state;
+    const { now, window, peers, isFetchingHistory } = this.#state;
     if (window.head < 0) return;
-    if (now < this.#at) {
+    // Peers stop sending if no WIN confirms what they have sent (`UNCONFIRMED_MS`).
+    if (now < this.#at && !isFetchingHistory) {
       // Children receive changed paths of their stripes at once.
       for (const peer of peers.values()) {
         if (peer.hasSentHello && (peer.unsentPaths & peer.childOf) !== 0) this.#sendPaths(peer, peer.childOf);
@@ -58,7 +59,7 @@ export class Advertiser {
       const isChild = peer.childOf !== 0;
       // The idle peers take turns.
       const turn = this.#rounds + (peer.connection >> 1);
-      if (!isChild && turn % IDLE_WIN_FACTOR !== 0) continue;
+      if (!isChild && !isFetchingHistory && turn % IDLE_WIN_FACTOR !== 0) continue;
       this.#state.send(peer, message, 0, 2 * WIN_INTERVAL_MS);
       const isYoung = now - Math.max(peer.openedAt, this.#startedAt) < NEW_PEER_MS;
       this.#sendPaths(peer, isYoung || turn % IDLE_PATHS_FACTOR === 0 ? this.#all : peer.childOf);
@@ -78,12 +79,13 @@ export class Advertiser {
   }
 
   #window(): LiveWindow {
-    const { window: pieces, epoch, timeline, now } = this.#state;
+    const { window: pieces, epoch, timeline, now, isFetchingHistory, startSeq } = this.#state;
     const { stripes } = pieces;
     const window = emptyWindow(stripes);
     const { head, oldest } = pieces;
     // Pieces before our position were played or given up; including them would hide which newer ones we hold.
-    let base = Math.max(oldest, head - WIN_PIECES + 1, Math.min(this.#state.nextSeq, head));
+    const position = isFetchingHistory ? startSeq : this.#state.nextSeq;
+    let base = Math.max(oldest, head - WIN_PIECES + 1, Math.min(position, head));
     while (base <= head && pieces.isWhole(base)) base++;
     const newest = pieces.piece(base - 1) ?? pieces.piece(head);
     const freeSlots = Math.max(0, this.#children.slots - this.#children.used);
@@ -114,8 +116,8 @@ export class Advertiser {
   /** Everything from here to `base` is held, except skipped pieces; a newcomer holds nothing from before
    * its start. */
   #oldestWhole(base: number): number {
-    const { window, isSource, nextSeq, firstSeq } = this.#state;
+    const { window, isSource, nextSeq, firstSeq, isFetchingHistory } = this.#state;
     if (isSource) return Math.min(base, window.oldest);
-    return nextSeq < 0 ? base : Math.min(base, Math.max(window.oldest, firstSeq));
+    return nextSeq < 0 || isFetchingHistory ? base : Math.min(base, Math.max(window.oldest, firstSeq));
   }
 }

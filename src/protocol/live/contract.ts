@@ -54,6 +54,8 @@ export interface LiveSetup {
 /** Inputs of a live swarm. */
 export type LiveInput =
   | { readonly kind: "found"; readonly addresses: readonly PeerAddress[] }
+  /** From the next start on, playback begins with the oldest segment of the last `ms`, if peers still have it. */
+  | { readonly kind: "history"; readonly ms: number }
   /** The handshakes are done on an outgoing connection. */
   | {
       readonly kind: "opened";

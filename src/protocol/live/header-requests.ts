@@ -96,7 +96,8 @@ export class HeaderRequests {
     const { window, peers } = this.#state;
     for (const peer of peers.values()) {
       if (peer.head?.value.seq !== window.head) continue;
-      this.#request(peer, firstSeq, window.head - firstSeq);
+      for (let seq = firstSeq; seq < window.head; seq += MAX_HEADERS_ANSWERED)
+        this.#request(peer, seq, Math.min(MAX_HEADERS_ANSWERED, window.head - seq));
       return;
     }
   }

@@ -164,6 +164,15 @@ export class Headers {
     }
   }
 
+  /** Sends the first header to peers that connected before: they may have no other source for it. */
+  passHead(header: SignedHeader): void {
+    for (const peer of this.#state.peers.values()) {
+      if (peer.knowsHead) continue;
+      peer.knowsHead = true;
+      this.pass(header, peer, false);
+    }
+  }
+
   /** Sends a header to a peer; unless it is an answer, only once. */
   pass(header: SignedHeader, child: LivePeer, isAnswer: boolean): void {
     if (!child.markHeaderSent(header.value.seq) && !isAnswer) return;

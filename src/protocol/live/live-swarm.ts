@@ -181,6 +181,9 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       case "idle":
         this.#setIdle(input.isIdle);
         return;
+      case "history":
+        this.#state.historyMs = input.ms;
+        return;
       case "offer":
         this.#state.offeredBytesPerSecond = input.uploadBytesPerSecond;
         this.#children.shrink();
@@ -291,17 +294,8 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
     if (piece) this.#children.passHeader(piece, from);
     this.#chunks.headerAdded(header);
     this.#headerRequests.headerArrived();
-    this.#sendHead(header);
+    this.#headers.passHead(header);
     if (this.#state.nextSeq < 0) this.#play();
-  }
-
-  /** A peer that connected before we had a head may have no other source for it. */
-  #sendHead(header: SignedHeader): void {
-    for (const peer of this.#state.peers.values()) {
-      if (peer.knowsHead) continue;
-      peer.knowsHead = true;
-      this.#headers.pass(header, peer, false);
-    }
   }
 
   /** Plays what is complete. A newly chosen start may lie before the subscribed pieces, so those are
@@ -362,7 +356,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
 
   #join(): void {
     if (!this.#joining.round()) return;
-    this.#playout.started();
+    this.#playout.joined();
     this.#parents.started();
     this.#headerRequests.requestRecent(this.#playout.earliestSeq);
     this.#parents.round();

@@ -1,12 +1,15 @@
 import type { HeaderRequests } from "./header-requests.ts";
 import { BACKFILL_MS, MAX_HEADERS_ANSWERED, RESTART_MS, START_BEHIND_MS } from "./limits.ts";
 import type { LiveState } from "./state.ts";
+import type { LivePiece } from "./window.ts";
 
 /** The headers that show possible starts are awaited for this time. */
 const HEADERS_WAIT_MS = 250;
 /** After this time a later start may replace the chosen one. An earlier change would leave players less
  * media to start with. */
 const LATER_START_MS = 500;
+/** The pieces before the start are awaited for this time: viewers of shared HLS have three segments in their buffers. */
+const HISTORY_WAIT_MS = 3_000;
 /** The first piece has at least this time, and some round trips, before its deadline. */
 const START_MARGIN_MS = 300;
 
@@ -34,10 +37,18 @@ export class Playout {
     this.#state.hasPlayed = false;
   }
 
+  /** The head was chosen: the first start, or the one after a time without a player. */
+  joined(): void {
+    this.started();
+    const { historyMs, now } = this.#state;
+    this.#state.historyUntil = historyMs > 0 ? now + HISTORY_WAIT_MS : Number.NEGATIVE_INFINITY;
+    this.#state.historyEnd = -1;
+  }
+
   /** Whether nothing was played for so long that another start is better. */
   get isStuck(): boolean {
     const { nextSeq, startSeq, window, now } = this.#state;
-    if (startSeq < 0) return false;
+    if (startSeq < 0 || this.#state.isFetchingHistory) return false;
     if (nextSeq >= 0 && nextSeq < window.oldest) return true;
     return (
       !this.#state.hasPlayed &&
@@ -50,13 +61,15 @@ export class Playout {
   /** Delivers complete pieces and skips late ones. */
   round(): void {
     if (this.#state.nextSeq < 0) this.#chooseStart();
+    if (this.#awaitsHistory()) return;
     if (!this.#state.hasPlayed) this.#tryLaterStart();
     while (this.#state.nextSeq >= 0 && this.#step());
   }
 
   /** The first piece at which playback may start: older ones would miss their deadline. */
   get earliestSeq(): number {
-    const { setup, window, peers } = this.#state;
+    const { setup, window, peers, historyMs } = this.#state;
+    if (this.#state.isFetchingHistory) return Math.max(0, window.head + 1 - this.#state.piecesIn(historyMs));
     const rttMs = Math.min(1_000, ...[...peers.values()].map((peer) => peer.rttMs));
     const quietMs = Math.max(BACKFILL_MS, setup.lagMs - START_MARGIN_MS - 5 * rttMs);
     // In a crowd, extra pulls of newcomers would take upload from the peers that play.
@@ -91,18 +104,51 @@ export class Playout {
     const oldest = Math.max(this.earliestSeq, window.oldest);
     let isKnown = true;
     let chosen = -1;
-    for (let seq = newest; seq >= oldest && chosen < 0; seq--) {
+    const { isFetchingHistory: isWithHistory } = this.#state;
+    for (let seq = newest; seq >= oldest && (isWithHistory || chosen < 0); seq--) {
       const piece = window.piece(seq);
-      if (piece?.header.value.randomAccessOffset !== undefined) chosen = seq;
+      if (isWithHistory ? this.#beginsSegment(seq) : isRandomAccess(piece)) chosen = seq;
       else if (!piece && !window.isGap(seq)) isKnown = false;
     }
     if (chosen < 0 && this.earliestSeq < oldest) isKnown = !this.#isMoreAvailable(oldest);
     // A better start may be in a header that is in transit.
     if (!isKnown && now - this.#startedAt < HEADERS_WAIT_MS) return;
-    for (let seq = Math.max(newest + 1, oldest); seq <= window.head && chosen < 0; seq++) {
-      if (window.piece(seq)?.header.value.randomAccessOffset !== undefined) chosen = seq;
+    if (isWithHistory && chosen < 0) {
+      this.#endHistory();
+      this.#chooseStart();
+      return;
     }
+    for (let seq = Math.max(newest + 1, oldest); seq <= window.head && chosen < 0; seq++) {
+      if (isRandomAccess(window.piece(seq))) chosen = seq;
+    }
+    if (isWithHistory) this.#state.historyEnd = window.head + 1;
     this.#startAt(chosen);
+  }
+
+  #endHistory(): void {
+    this.#state.historyUntil = Number.NEGATIVE_INFINITY;
+  }
+
+  #beginsSegment(seq: number): boolean {
+    const piece = this.#state.window.piece(seq);
+    return isRandomAccess(piece) && piece.header.value.isSegmentStart;
+  }
+
+  /** Whether pieces before the head are awaited. After {@link HISTORY_WAIT_MS}, playback starts behind the last one that is missing. */
+  #awaitsHistory(): boolean {
+    const { window, nextSeq, now, historyUntil, historyEnd } = this.#state;
+    if (nextSeq < 0 || !this.#state.isFetchingHistory) return false;
+    let seq = historyEnd - 1;
+    while (seq >= nextSeq && window.isWhole(seq)) seq--;
+    const isComplete = seq < nextSeq;
+    if (!isComplete && now < historyUntil) return true;
+    this.#endHistory();
+    if (isComplete) return false;
+    do seq++;
+    while (seq < historyEnd && !this.#beginsSegment(seq));
+    this.#startAt(seq < historyEnd ? seq : -1);
+    if (seq === historyEnd) this.#chooseStart();
+    return false;
   }
 
   #startAt(seq: number): void {
@@ -116,7 +162,7 @@ export class Playout {
     if (nextSeq < 0 || now - this.#startedAt < LATER_START_MS || window.isWhole(nextSeq)) return;
     for (let seq = nextSeq + 1; seq <= window.head; seq++) {
       const piece = window.piece(seq);
-      if (piece?.header.value.randomAccessOffset === undefined || piece.mask !== window.fullMask) continue;
+      if (!isRandomAccess(piece) || piece.mask !== window.fullMask) continue;
       this.#startAt(seq);
       return;
     }
@@ -161,4 +207,8 @@ export class Playout {
     this.#state.nextSeq++;
     return true;
   }
+}
+
+function isRandomAccess(piece: LivePiece | undefined): piece is LivePiece {
+  return piece?.header.value.randomAccessOffset !== undefined;
 }

@@ -129,13 +129,13 @@ export class Pulls {
   round(): void {
     if (this.#state.isSource) return;
     this.#expire();
-    const { window, setup, timeline, now, nextSeq } = this.#state;
+    const { window, nextSeq } = this.#state;
     if (nextSeq < 0) return;
     const requests = new Map<LivePeer, { seq: number; stripe: number; withinMs: number }[]>();
-    for (let seq = Math.max(nextSeq, window.oldest); seq <= window.head; seq++) {
+    for (const seq of this.#inOrder()) {
       const piece = window.piece(seq);
       if (!piece || piece.mask === window.fullMask) continue;
-      const remainingMs = setup.lagMs - timeline.latenessMs(piece.header.value.timestampMs, now);
+      const remainingMs = this.#state.remainingMs(piece);
       if (remainingMs <= 0) continue;
       for (let stripe = 0; stripe < window.stripes; stripe++) {
         if (((piece.mask >>> stripe) & 1) === 1) continue;
@@ -157,6 +157,15 @@ export class Pulls {
         PRIORITY.control,
       );
     }
+  }
+
+  /** The pieces that are to be played, in the order of requests: the newest part of the history is the one that is of use alone. */
+  *#inOrder(): Generator<number> {
+    const { window, nextSeq, startSeq, historyUntil, now } = this.#state;
+    const oldest = Math.max(nextSeq, window.oldest);
+    const first = now < historyUntil ? Math.max(oldest, startSeq) : oldest;
+    for (let seq = first; seq <= window.head; seq++) yield seq;
+    for (let seq = first - 1; seq >= oldest; seq--) yield seq;
   }
 
   #ask(

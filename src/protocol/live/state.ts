@@ -38,6 +38,11 @@ export class LiveState {
   startSeq = -1;
   /** The piece after those that were restored; −1 if there are none, or playback has continued there. */
   resumeSeq = -1;
+  /** How much of the stream before the head is fetched when playback starts, in ms; see `history` of {@link LiveInput}. */
+  historyMs = 0;
+  /** Until then, nothing is played, and pieces before `historyEnd` are requested although they are late. */
+  historyUntil = Number.NEGATIVE_INFINITY;
+  historyEnd = -1;
   /** True if a piece has been played since the start was chosen. */
   hasPlayed = false;
   /** When the newest header arrived. */
@@ -98,6 +103,17 @@ export class LiveState {
   /** The number of pieces in `ms`, rounded up. */
   piecesIn(ms: number): number {
     return Math.ceil(ms / this.setup.layout.pieceMs);
+  }
+
+  get isFetchingHistory(): boolean {
+    return this.historyUntil > Number.NEGATIVE_INFINITY;
+  }
+
+  /** The time until a piece is skipped, in ms. */
+  remainingMs({ seq, header }: LivePiece): number {
+    const { setup, timeline, now, historyUntil, historyEnd } = this;
+    const liveMs = setup.lagMs - timeline.latenessMs(header.value.timestampMs, now);
+    return seq < historyEnd ? Math.max(liveMs, historyUntil - now) : liveMs;
   }
 
   /** How long chunks wait on our own line at present, in ms. */

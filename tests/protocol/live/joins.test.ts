@@ -126,3 +126,56 @@ for (const [awayMs, continues] of [
     assert.deepEqual(viewer.skipped, []);
   });
 }
+
+for (const [upload, leastMs, startMs] of [
+  [10_000_000, 5_000, 500],
+  // Half of the bitrate beside the stream: after three seconds, playback begins with what is there.
+  [36_096, 0, 3_500],
+] as const) {
+  test(`LiveSwarm begins with whole segments before the edge if it is asked for history, and the source uploads ${upload} B/s`, () => {
+    const lab = new Lab(1);
+    lab.segmentEvery = 2_000 / PIECE_MS;
+    const source = lab.add({ role: "source", upload });
+    lab.produce(source, 20_000);
+    const node = lab.add();
+    node.handle({ kind: "history", ms: 7_000 });
+    const head = lab.seq - 1;
+    const at = lab.now;
+    node.handle({ kind: "found", addresses: [source.address] });
+    lab.produce(source, 10_000);
+    const [first] = node.played;
+    assert.ok(first && first.at - at <= startMs, `${first && first.at - at} ms`);
+    assert.equal(first.seq % lab.segmentEvery, 0);
+    assert.ok((head + 1 - first.seq) * PIECE_MS >= leastMs, `${head - first.seq} pieces before the head`);
+    assert.deepEqual(node.skipped, []);
+    const numbers = node.played.map(({ seq }) => seq);
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, index) => first.seq + index),
+    );
+    assert.ok(numbers.at(-1)! >= lab.seq - 8, "it is at the edge");
+  });
+}
+
+test("LiveSwarm fetches the history of a time without a player, too", () => {
+  const lab = new Lab(1);
+  lab.segmentEvery = 2_000 / PIECE_MS;
+  const source = lab.add({ role: "source" });
+  const node = lab.add();
+  lab.produce(source, 2_000);
+  node.handle({ kind: "found", addresses: [source.address] });
+  lab.produce(source, 4_000);
+  node.handle({ kind: "idle", isIdle: true });
+  lab.produce(source, 20_000);
+  node.played.length = 0;
+  const head = lab.seq - 1;
+  node.handle({ kind: "history", ms: 7_000 });
+  node.handle({ kind: "idle", isIdle: false });
+  lab.produce(source, 3_000);
+  const [first] = node.played;
+  assert.ok(
+    first && (head + 1 - first.seq) * PIECE_MS >= 5_000,
+    `${head - (first?.seq ?? 0)} pieces before the head`,
+  );
+  assert.equal(first.seq % lab.segmentEvery, 0);
+});

@@ -147,6 +147,8 @@ export class Lab {
   isEnd = false;
   /** One random access piece in this number of pieces. */
   randomAccessEvery = 8;
+  /** One start of a segment in this number of pieces. */
+  segmentEvery = Number.POSITIVE_INFINITY;
   readonly #previousHash = new Map<number, Uint8Array>();
 
   constructor(delayMs: number) {
@@ -223,7 +225,7 @@ export class Lab {
         spanMs: PIECE_MS,
         clockReference: undefined,
         randomAccessOffset: seq % this.randomAccessEvery === 0 ? 0 : undefined,
-        isSegmentStart: false,
+        isSegmentStart: seq % this.segmentEvery === 0,
         segment: 0,
         isDiscontinuity: false,
         isEnd: this.isEnd,
