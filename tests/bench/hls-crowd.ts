@@ -1,13 +1,13 @@
 // `bun tests/bench/hls-crowd.ts [--viewers 1,10,100,1000 --channels 1,10 --seconds 20 --kills 0]`: viewers of live HLS behind nginx, three
 // engines and a Redis server, all on this machine. Prints the CPU of each part and draws docs/images/crowd.svg. With `--kills N` the engine
-// that serves is killed and started again N times.
+// that serves is killed and started again N times, every `--seconds`.
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { edgeExample, startNginxWith } from "../interop/nginx.ts";
 import { startRedis } from "../interop/redis-server.ts";
-import { type EngineProcess, runtimeCommand, startEngine } from "../parts/engine.ts";
-import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
+import { type EngineProcess, freePort, runtimeCommand, startEngine } from "../parts/engine.ts";
+import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
 import { startProcess, usageOf } from "../parts/process.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
 import { charts, type Point } from "./chart.ts";
@@ -39,9 +39,8 @@ try {
 }
 if (kills === 0) await writeFile(PICTURE, charts(panels));
 const head = ["channels", "viewers", "nginx", "engines", "Redis", "generator", "engines MiB", "segments"];
-console.log(
-  markdownTable([...head, "asked for more than once", "errors", "missed", "p50 ms", "p99 ms"], rows),
-);
+const more = ["Mbit/s", "asked for more than once", "errors", "missed", "cut", "p50 ms", "p99 ms"];
+console.log(markdownTable([...head, ...more], rows));
 
 async function measureChannels(channels: number): Promise<void> {
   const redis = await startRedis(scratch.file(`redis-${channels}`));
@@ -51,27 +50,23 @@ async function measureChannels(channels: number): Promise<void> {
     startEngine({
       env: {
         ...{ SLUICE_STORE: redis.url, SLUICE_ALLOWED_HOSTS: "edge.test", SLUICE_LOG: "error" },
+        // The broadcasts find viewers, and viewers each other, as with any tracker.
+        SLUICE_TRACKERS: broadcasts.map(({ url }) => new URL("/announce", url).href).join(","),
       },
       dataDir: scratch.file(`engine-${channels}-${n}`),
       ...(ports[n] !== undefined && { httpPort: ports[n] }),
     });
   const ports: number[] = [];
   try {
+    for (let n = 0; n < channels; n++) {
+      const flags = ["--tracker-server", "own", "--http-port", `${await freePort()}`];
+      broadcasts.push(await startBroadcast("test-pattern", { name: `${n}`, flags }));
+    }
     for (let n = 0; n < ENGINES; n++) {
       const engine = await start(n);
       engines.push(engine);
       ports.push(Number(new URL(engine.url).port));
     }
-    for (let n = 0; n < channels; n++)
-      broadcasts.push(await startBroadcast("test-pattern", { name: `${n}` }));
-    // Without a tracker and the DHT, a link tells each engine where the peers are.
-    const introduce = (engine: EngineProcess) =>
-      Promise.all(
-        broadcasts.map(({ magnet }) =>
-          fetch(`${watchUrl(engine, magnet)}&format=json`).then((answer) => answer.text()),
-        ),
-      );
-    for (const engine of engines) await introduce(engine);
     const log = scratch.file(`asked-${channels}.log`);
     const folder = scratch.file(`nginx-${channels}`);
     const nginx = await startNginxWith((port) => edgeExample(engines, port, folder, log), folder);
@@ -102,7 +97,6 @@ async function measureChannels(channels: number): Promise<void> {
           console.error(`killed the engine at ${serving}`);
           await pause(2_000);
           engines[at] = await start(at);
-          await introduce(engines[at]!);
         }
         await pause(Number(values.seconds) * 1_000);
         const [after, elapsed] = [parts(), performance.now() - begun];
@@ -121,11 +115,12 @@ async function measureChannels(channels: number): Promise<void> {
           ...[
             (memory / MIB).toFixed(0),
             report.segments.toLocaleString("en"),
+            ((report.bytes * 8) / 1000 / elapsed).toFixed(0),
             `${asked.repeated} of ${asked.all}`,
           ],
-          ...[report.errorCount, report.missed, report.p50, report.p99].map(String),
+          ...[report.errorCount, report.missed, report.cut, report.p50, report.p99].map(String),
         ]);
-        console.error(rows.at(-1)!.join(" | "), report.errors, `${report.reconnects} reconnects`);
+        console.error(rows.at(-1)!.join(" | "), report.errors, `longest ${report.max} ms`);
         perViewers[0]!.push({ size: viewers, value: share("nginx") });
         perViewers[1]!.push({ size: viewers, value: share("engines") });
       }

@@ -1,183 +1,248 @@
 // `bun tests/bench/hls-load.ts VIEWERS URL…`: viewers that read live HLS as hls.js does, each with a connection of its own, spread over the
 // manifests at the URLs. Prints `watching` once all of them have a segment; after SIGTERM a `LoadReport` as JSON.
-import { createHash } from "node:crypto";
-import { connect, type Socket } from "node:net";
+import { createHash, type Hash } from "node:crypto";
+import { connect, type Socket } from "bun";
 
-/** What all viewers saw together. */
+/** What all viewers saw together since SIGUSR2. */
 export interface LoadReport {
   readonly segments: number;
+  /** Bytes of all segments. */
+  readonly bytes: number;
   /** Sequence numbers that a viewer skipped. */
   readonly missed: number;
+  /** Segments of which only the rest was there, because an engine has joined in their middle. */
+  readonly cut: number;
   /** Answers other than 200, and bytes that differ from those of another viewer. */
   readonly errors: readonly string[];
   readonly errorCount: number;
-  /** Connections that broke and were made again. */
-  readonly reconnects: number;
   /** Time from the request of a segment to its last byte, in ms. */
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
 }
 
-/** hls.js starts this many target durations behind the edge. */
+/** A manifest, parsed once for all viewers. */
+interface Manifest {
+  readonly first: number;
+  readonly names: readonly string[];
+  readonly targetMs: number;
+}
+
+/** hls.js starts this many segments behind the edge. */
 const BEHIND_EDGE = 3;
 const RETRY_MS = 500;
 /** Viewers start at this rate, so that the start is no attack. */
-const STARTS_PER_SECOND = 250;
+const STARTS_PER_SECOND = 400;
+const START_MS = 50;
 const MAX_ERRORS = 10;
 /** Of this share of segments the bytes are compared, not only the length. */
 const HASHED_SHARE = 0.02;
+const MAX_KNOWN = 10_000;
 
 const [count = "1", ...urls] = process.argv.slice(2);
 const times: number[] = [];
 const errors: string[] = [];
+/** By entity tag. */
+const manifests = new Map<string, Manifest>();
 const seen = new Map<string, string>();
-let [segments, missed, errorCount, reconnects, watching] = [0, 0, 0, 0, 0];
+let [segments, bytesRead, missed, cut, errorCount, watching] = [0, 0, 0, 0, 0, 0];
 
 function fail(error: string): void {
   errorCount++;
   if (errors.length < MAX_ERRORS) errors.push(error);
 }
 
-/** A connection that sends one request after another. HTTP/1.0 answers have a length and no chunks. */
-class Connection {
-  readonly #host: URL;
+/** Adds to a map that forgets the oldest entries. */
+function remember<T>(map: Map<string, T>, key: string, value: T): void {
+  map.set(key, value);
+  if (map.size > MAX_KNOWN) map.delete(map.keys().next().value!);
+}
+
+/** A viewer: one request after another on one connection, without promises, because there are ten thousand. HTTP/1.0 answers have a
+ * length and no chunks. */
+class Viewer {
+  readonly #url: URL;
+  readonly #folder: string;
   #socket: Socket | undefined;
-  #parts: Buffer[] = [];
-  #bytes = 0;
-  /** Length of the whole answer, once its head is there. */
-  #expected = 0;
-  #head = 0;
-  #done: ((answer: Buffer | Error) => void) | undefined;
+  /** The path that was requested; undefined between requests. */
+  #path: string | undefined;
+  #begunAt = 0;
+  /** The head of the answer, until it is complete. */
+  #head: string | undefined;
+  #remaining = 0;
+  #length = 0;
+  #isCut = false;
+  /** The entity tag of a manifest that has not been parsed yet, and its text. */
+  #newTag = "";
+  #text = "";
+  #manifest: Manifest | undefined;
+  #hash: Hash | undefined;
+  #next: number | undefined;
+  #hadNews = false;
+  #isWatching = false;
 
-  constructor(host: URL) {
-    this.#host = host;
+  constructor(url: URL) {
+    this.#url = url;
+    this.#folder = url.pathname.slice(0, url.pathname.lastIndexOf("/") + 1);
   }
 
-  /** Returns the body; rejects unless the answer is 200. */
-  async get(path: string): Promise<Buffer> {
-    const answer = await new Promise<Buffer | Error>((resolve) => {
-      this.#done = resolve;
-      [this.#parts, this.#bytes, this.#expected] = [[], 0, 0];
-      this.#socket ??= this.#connected();
-      this.#socket.write(
-        `GET ${path} HTTP/1.0\r\nHost: ${this.#host.host}\r\nConnection: keep-alive\r\n\r\n`,
-      );
-    });
-    if (answer instanceof Error) throw answer;
-    return answer;
+  reload(): void {
+    this.#request(this.#url.pathname);
   }
 
-  #connected(): Socket {
-    const socket = connect(Number(this.#host.port), this.#host.hostname);
-    socket.setNoDelay(true);
-    socket.on("data", (bytes: Buffer) => this.#received(bytes));
-    socket.on("error", () => {});
-    socket.on("close", () => {
+  #request(path: string): void {
+    [this.#path, this.#head, this.#begunAt] = [path, "", performance.now()];
+    if (this.#socket) this.#send();
+    else this.#connect();
+  }
+
+  #send(): void {
+    this.#socket!.write(
+      `GET ${this.#path} HTTP/1.0\r\nHost: ${this.#url.host}\r\nConnection: keep-alive\r\n\r\n`,
+    );
+  }
+
+  #connect(): void {
+    const broken = (error: string) => {
       this.#socket = undefined;
-      reconnects++;
-      this.#end(new Error("the connection was closed"));
-    });
-    return socket;
+      if (this.#path !== undefined) this.#failed(error);
+    };
+    connect({
+      hostname: this.#url.hostname,
+      port: Number(this.#url.port),
+      socket: {
+        open: (socket) => {
+          this.#socket = socket;
+          this.#send();
+        },
+        data: (_, bytes) => this.#received(bytes),
+        close: () => broken("the connection was closed"),
+        error: (_, error) => broken(String(error)),
+      },
+    }).catch((error: unknown) => broken(String(error)));
   }
 
-  #received(bytes: Buffer): void {
-    this.#parts.push(bytes);
-    this.#bytes += bytes.length;
-    if (this.#expected === 0) {
-      const start = this.#parts.length === 1 ? bytes : Buffer.concat(this.#parts);
-      const end = start.indexOf("\r\n\r\n");
+  #failed(error: string): void {
+    fail(`${this.#path}: ${error}`);
+    this.#path = undefined;
+    setTimeout(() => this.reload(), RETRY_MS);
+  }
+
+  #received(received: Buffer): void {
+    let bytes = received;
+    if (this.#path === undefined) return;
+    if (this.#head !== undefined) {
+      const before = this.#head.length;
+      this.#head += bytes.toString("latin1");
+      const end = this.#head.indexOf("\r\n\r\n");
       if (end < 0) return;
-      const head = start.toString("latin1", 0, end);
-      this.#head = end + 4;
-      this.#expected = this.#head + Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? Number.NaN);
-      const [, status] = /^HTTP\/1\.[01] (\d+)/.exec(head) ?? [];
-      if (status !== "200" || Number.isNaN(this.#expected)) {
-        this.#socket?.destroy();
-        this.#end(new Error(head.slice(0, 300)));
-        return;
-      }
+      bytes = bytes.subarray(end + 4 - before);
+      if (!this.#begin(this.#head.slice(0, end))) return;
+      this.#head = undefined;
     }
-    if (this.#bytes >= this.#expected) this.#end(Buffer.concat(this.#parts).subarray(this.#head));
+    this.#remaining -= bytes.length;
+    if (this.#newTag !== "") this.#text += bytes.toString("latin1");
+    this.#hash?.update(bytes);
+    if (this.#remaining > 0) return;
+    const path = this.#path;
+    this.#path = undefined;
+    if (path === this.#url.pathname) this.#manifestEnded();
+    else this.#segmentEnded(path);
   }
 
-  #end(answer: Buffer | Error): void {
-    this.#done?.(answer);
-    this.#done = undefined;
+  /** Reads the head of an answer. Returns false if the answer is an error. */
+  #begin(head: string): boolean {
+    const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? Number.NaN);
+    if (!/^HTTP\/1\.[01] 200/.test(head) || Number.isNaN(length)) {
+      this.#failed(head.slice(0, 300));
+      this.#socket?.end();
+      return false;
+    }
+    this.#remaining = this.#length = length;
+    if (this.#path === this.#url.pathname) {
+      const tag = this.#folder + (/\r\netag: (.*)/i.exec(head)?.[1] ?? "");
+      this.#manifest = manifests.get(tag);
+      [this.#newTag, this.#text] = [this.#manifest ? "" : tag, ""];
+    } else {
+      this.#isCut = !/\r\ncache-control: .*max-age=60/i.test(head);
+      if (Math.random() < HASHED_SHARE) this.#hash = createHash("sha1");
+    }
+    return true;
+  }
+
+  #manifestEnded(): void {
+    if (this.#newTag !== "") {
+      this.#manifest = parsed(this.#text);
+      remember(manifests, this.#newTag, this.#manifest);
+      this.#newTag = "";
+    }
+    const { first, names } = this.#manifest!;
+    this.#next ??= first + Math.max(0, names.length - BEHIND_EDGE);
+    if (this.#next < first) {
+      missed += first - this.#next;
+      this.#next = first;
+    }
+    this.#hadNews = this.#next < first + names.length;
+    this.#continue();
+  }
+
+  #segmentEnded(path: string): void {
+    times.push(performance.now() - this.#begunAt);
+    compare(`length ${path}`, String(this.#length));
+    if (this.#hash) compare(`hash ${path}`, this.#hash.digest("hex"));
+    this.#hash = undefined;
+    segments++;
+    bytesRead += this.#length;
+    if (this.#isCut) cut++;
+    this.#next!++;
+    if (!this.#isWatching && ++watching === Number(count)) console.log("watching");
+    this.#isWatching = true;
+    this.#continue();
+  }
+
+  /** Requests the next segment of the manifest; if there is none, the manifest again (RFC 8216 6.3.4: a target duration after a change,
+   * half of it without one). */
+  #continue(): void {
+    const { first, names, targetMs } = this.#manifest!;
+    const name = names[this.#next! - first];
+    if (name !== undefined) this.#request(this.#folder + name);
+    else setTimeout(() => this.reload(), this.#hadNews ? targetMs : targetMs / 2);
   }
 }
 
-async function watch(url: URL): Promise<void> {
-  const connection = new Connection(url);
-  const folder = url.pathname.slice(0, url.pathname.lastIndexOf("/") + 1);
-  const get = async (path: string) => {
-    try {
-      return await connection.get(path);
-    } catch (error) {
-      fail(`${path}: ${error instanceof Error ? error.message : error}`);
-      await pause(RETRY_MS);
-      return undefined;
-    }
+function parsed(text: string): Manifest {
+  return {
+    first: Number(/#EXT-X-MEDIA-SEQUENCE:(\d+)/.exec(text)?.[1]),
+    names: text.split("\n").filter((line) => /^\d+\.ts$/.test(line)),
+    targetMs: 1_000 * Number(/#EXT-X-TARGETDURATION:(\d+)/.exec(text)?.[1] ?? 2),
   };
-  let next: number | undefined;
-  for (let isWatching = false; ; ) {
-    const text = (await get(url.pathname))?.toString("latin1");
-    if (text === undefined) continue;
-    const first = Number(/#EXT-X-MEDIA-SEQUENCE:(\d+)/.exec(text)?.[1]);
-    const names = text.split("\n").filter((line) => /^\d+\.ts$/.test(line));
-    next ??= first + Math.max(0, names.length - BEHIND_EDGE);
-    if (next < first) {
-      missed += first - next;
-      next = first;
-    }
-    const before = next;
-    while (next < first + names.length) {
-      const begun = performance.now();
-      const body = await get(folder + names[next - first]);
-      if (body === undefined) continue;
-      times.push(performance.now() - begun);
-      compare(folder + names[next - first], body);
-      segments++;
-      next++;
-      if (!isWatching && ++watching === Number(count)) console.log("watching");
-      isWatching = true;
-    }
-    const targetMs = 1_000 * Number(/#EXT-X-TARGETDURATION:(\d+)/.exec(text)?.[1] ?? 2);
-    // RFC 8216 6.3.4: a target duration after a change, half of it without one.
-    await pause(next > before ? targetMs : targetMs / 2);
-  }
 }
 
 /** Checks that all viewers get the same bytes of a segment. */
-function compare(path: string, body: Buffer): void {
-  const isHashed = Math.random() < HASHED_SHARE;
-  for (const [key, value] of [
-    [`length ${path}`, String(body.length)],
-    ...(isHashed ? [[`hash ${path}`, createHash("sha1").update(body).digest("hex")]] : []),
-  ] as [string, string][]) {
-    const known = seen.get(key);
-    if (known === undefined) seen.set(key, value);
-    else if (known !== value) fail(`${key}: ${value}, and ${known} for another viewer`);
-  }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+function compare(key: string, value: string): void {
+  const known = seen.get(key);
+  if (known === undefined) remember(seen, key, value);
+  else if (known !== value) fail(`${key}: ${value}, and ${known} for another viewer`);
 }
 
 process.on("SIGTERM", () => {
   const sorted = times.sort((a, b) => a - b);
   const at = (share: number) => Math.round(sorted[Math.floor(share * (sorted.length - 1))] ?? 0);
   const [p50, p99, max] = [at(0.5), at(0.99), at(1)];
-  const report: LoadReport = { segments, missed, errors, errorCount, reconnects, p50, p99, max };
+  const counts = { segments, bytes: bytesRead, missed, cut, errorCount };
+  const report: LoadReport = { ...counts, errors, p50, p99, max };
   console.log(JSON.stringify(report));
   process.exit(0);
 });
 process.on("SIGUSR2", () => {
   // The start is over: what follows is measured.
   times.length = 0;
+  errors.length = 0;
+  [segments, bytesRead, missed, cut, errorCount] = [0, 0, 0, 0, 0];
 });
-for (let n = 0; n < Number(count); n++) {
-  void watch(new URL(urls[n % urls.length]!));
-  if (n % 25 === 24) await pause(25_000 / STARTS_PER_SECOND);
-}
+let started = 0;
+const starting = setInterval(() => {
+  for (let n = 0; n < (STARTS_PER_SECOND * START_MS) / 1000 && started < Number(count); n++)
+    new Viewer(new URL(urls[started++ % urls.length]!)).reload();
+  if (started === Number(count)) clearInterval(starting);
+}, START_MS);
