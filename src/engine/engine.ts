@@ -184,6 +184,9 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     get idleMs() {
       return settings.transferIdleMs;
     },
+    get maxTransfers() {
+      return settings.maxTransfers;
+    },
   });
   const segments = new SegmentCache();
   const access = { clock, settings, resolve, holds };

@@ -8,8 +8,6 @@ import type { Clock } from "../runtime/contract.ts";
 import type { ActiveTransfer, Hold, TransferContent, Transfers } from "../transfer/contract.ts";
 import type { TransferActivity } from "./contract.ts";
 
-/** With more swarms at once, each would have too few connections and too little memory for playback. */
-const TRANSFERS_LIMIT = 24;
 /** CHOICE(foreign-share): limit of the transfers that pages of other sites open. */
 const FOREIGN_TRANSFERS_LIMIT = 4;
 
@@ -35,6 +33,8 @@ interface Held {
 interface HoldsDependencies {
   readonly clock: Clock;
   readonly transfers: Pick<Transfers, "open">;
+  /** With more swarms at once, each would have too few connections and too little memory for playback. */
+  readonly maxTransfers: number;
   /** How long a transfer without holders continues, in milliseconds. */
   readonly idleMs: number;
   /** Ends the sessions of the transfer that is used least, so that it has no holders; does nothing if all are in use. */
@@ -193,9 +193,11 @@ export class Holds {
   #makeRoom(isForeign: boolean): void {
     const all = [...this.#held.values()].filter((held) => !held.isOwnFile);
     const foreign = all.filter((held) => held.isForeign);
+    const { maxTransfers } = this.#dependencies;
     if (isForeign && foreign.length >= FOREIGN_TRANSFERS_LIMIT)
       this.#stopLeastUseful(foreign, `transfer limit for pages of other sites (${FOREIGN_TRANSFERS_LIMIT})`);
-    else if (all.length >= TRANSFERS_LIMIT) this.#stopLeastUseful(all, `transfer limit (${TRANSFERS_LIMIT})`);
+    else if (all.length >= maxTransfers)
+      this.#stopLeastUseful(all, `transfer limit (${maxTransfers}; see --max-transfers)`);
   }
 
   /** Stops the longest idle transfer, else one whose players have gone. */

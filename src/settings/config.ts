@@ -100,6 +100,7 @@ export function engineSettings(config: Config): EngineSettings {
     uploadLimit: config.uploadLimit,
     downloadLimit: config.downloadLimit,
     maxSessions: config.maxSessions,
+    maxTransfers: config.maxTransfers,
     sessionIdleMs: config.sessionIdle,
     transferIdleMs: config.transferIdle,
     peersTimeoutMs: config.peersTimeout,

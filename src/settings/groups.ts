@@ -16,7 +16,15 @@ export interface SettingGroup {
  */
 const LIVE_NAMES: ReadonlySet<string> = new Set([
   ...["download-limit", "upload-limit", "limit-lan", "schedule", "log", "cache-limit"],
-  ...["max-sessions", "session-idle", "transfer-idle", "start-timeout", "peers-timeout", "metadata-timeout"],
+  ...[
+    "max-sessions",
+    "max-transfers",
+    "session-idle",
+    "transfer-idle",
+    "start-timeout",
+    "peers-timeout",
+    "metadata-timeout",
+  ],
   ...["segment-seconds", "live-window", "live-lag", "low-latency", "compat", "trackers"],
 ]);
 

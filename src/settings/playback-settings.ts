@@ -10,6 +10,12 @@ export function playbackSettings() {
       256,
       "Maximum number of playback sessions; each player also uses a connection of --max-http-connections",
     ),
+    maxTransfers: setting(
+      "max-transfers",
+      integer("COUNT", 1, 1_000),
+      24,
+      "Maximum number of open contents; they share --max-connections and --memory-limit",
+    ),
     sessionIdle: setting(
       "session-idle",
       duration(1000),

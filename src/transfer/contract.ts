@@ -206,6 +206,7 @@ export interface EngineSettings extends NetSettings {
   readonly memoryLimitBytes: number;
   /** Limit of concurrent sessions. */
   readonly maxSessions: number;
+  readonly maxTransfers: number;
   /** A session ends after this time without requests. */
   readonly sessionIdleMs: number;
   /** A transfer without sessions continues for this time, to seed and for players that return. */

@@ -104,6 +104,7 @@ export function someSettings(dataDir: string, changes: Partial<EngineSettings> =
     uploadLimit: 0,
     downloadLimit: 0,
     maxSessions: 256,
+    maxTransfers: 24,
     sessionIdleMs: 60_000,
     transferIdleMs: 60_000,
     peersTimeoutMs: 5_000,

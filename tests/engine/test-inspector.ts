@@ -14,7 +14,14 @@ export function createTestInspector() {
   const transfers = new FakeTransfers();
   const outbound = createOutbound(runtime, SILENT_LOG);
   const parts = { runtime, settings: SETTINGS, transfers, outbound, log: SILENT_LOG };
-  const holds = new Holds({ clock, transfers, idleMs: 1000, endUnused() {}, log: SILENT_LOG });
+  const holds = new Holds({
+    clock,
+    transfers,
+    idleMs: 1000,
+    maxTransfers: 24,
+    endUnused() {},
+    log: SILENT_LOG,
+  });
   const access = { clock, settings: SETTINGS, resolve: createContentResolver(parts), holds };
   return { clock, transfers, inspector: createInspector({ clock, outbound, transfers, access }) };
 }

@@ -10,13 +10,20 @@ import { FakeTransfers } from "../engine/fake-transfers.ts";
 const IDLE_MS = 60_000;
 const content = { infohash: "ab".repeat(20) as Infohash, trackers: [], peers: [] };
 
-function someHolds() {
+function someHolds(maxTransfers = 24) {
   const clock = new FakeClock();
   const transfers = new FakeTransfers();
   return {
     clock,
     transfers,
-    holds: new Holds({ clock, transfers, idleMs: IDLE_MS, endUnused() {}, log: SILENT_LOG }),
+    holds: new Holds({
+      clock,
+      transfers,
+      idleMs: IDLE_MS,
+      maxTransfers,
+      endUnused() {},
+      log: SILENT_LOG,
+    }),
   };
 }
 
@@ -105,4 +112,17 @@ test("Holds.openOwned: files of this machine do not count for the limit of trans
     holds.openOwned({ ...content, infohash: infohashOf(i), ownFile: `/recordings/${i}.ts` });
   for (let i = 40; i < 64; i++) holds.open({ ...content, infohash: infohashOf(i) });
   assert.throws(() => holds.open({ ...content, infohash: infohashOf(64) }), { code: "too_many" });
+});
+
+test("Holds.open: beyond max-transfers, the longest idle transfer is stopped; if all have players, the start is refused", () => {
+  const { transfers, holds } = someHolds(2);
+  const contentOf = (digits: string) => ({ ...content, infohash: digits.repeat(20) as Infohash });
+  holds.open(contentOf("01")).release();
+  holds.open(contentOf("02"));
+  holds.open(contentOf("03"));
+  assert.deepEqual(
+    transfers.opened.map(({ stopped }) => stopped),
+    [true, false, false],
+  );
+  assert.throws(() => holds.open(contentOf("04")), /transfer limit \(2; see --max-transfers\)/);
 });
