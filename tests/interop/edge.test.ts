@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { equalBytes } from "../../src/base/bytes.ts";
-import { type EngineProcess, nameContent, startEngine } from "../parts/engine.ts";
+import { type EngineProcess, freePort, nameContent, startEngine } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
 import { fixture } from "../parts/media-fixtures.ts";
 import { testsThatNeed } from "../parts/needs.ts";
@@ -29,7 +29,8 @@ describe("HLS without sessions: two engines behind nginx", { timeout: 300_000 },
     await writeFile(scratch.file("films/film.mp4"), await fixture("front.mp4"));
     const torrent = await torrentOf(scratch.file("films"), 64 * 1024, scratch.file("films.torrent"));
     seeder = await startSeeder(torrent, scratch.path);
-    broadcast = await startBroadcast("test-pattern", { name: "edge" });
+    const flags = ["--tracker-server", "own", "--http-port", `${await freePort()}`];
+    broadcast = await startBroadcast("test-pattern", { name: "edge", flags });
     const film = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${seeder.port}`;
     for (let count = 0; count < 2; count++) {
       const engine = await startEngine({ env: { SLUICE_ALLOWED_HOSTS: "edge.test" } });
@@ -102,6 +103,31 @@ describe("HLS without sessions: two engines behind nginx", { timeout: 300_000 },
     }
     const others = enginesOf(viewers, newest + 2);
     assert.ok(others.length > 0 && !others.includes(serving), `${others}`);
+  });
+
+  test("a live stream: an engine that joins begins with the segments that viewers of another one may still need", async () => {
+    const known = engines.find(({ child }) => child.signalCode === null && child.exitCode === null)!;
+    const joining = await startEngine({
+      env: { SLUICE_ALLOWED_HOSTS: "edge.test", SLUICE_TRACKERS: new URL("/announce", broadcast.url).href },
+    });
+    try {
+      const listed = async ({ url }: EngineProcess) => {
+        const manifest = await (await fetch(`${url}${live}/index.m3u8`)).text();
+        return manifest.split("\n").filter((line) => line.endsWith(".ts"));
+      };
+      const before = await listed(known);
+      const names = await listed(joining);
+      assert.ok(names.includes(before.at(-2)!), `${before} and ${names}`);
+      for (const name of names) {
+        const [one, other] = await Promise.all(
+          [known, joining].map(({ url }) => fetched(`${url}${live}/${name}`)),
+        );
+        assert.ok(equalBytes(one!.bytes, other!.bytes), name);
+        assert.equal(other!.headers.get("cache-control"), "public, max-age=60", name);
+      }
+    } finally {
+      await joining.stop();
+    }
   });
 });
 
