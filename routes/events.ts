@@ -1,5 +1,7 @@
 import { Hono } from "hono";
 import type { Activity, SpeedSample } from "../src/activity/activity-contract.ts";
+import { SluiceError } from "../src/base/errors.ts";
+import { parseInfohash } from "../src/base/ids.ts";
 import { encodeUtf8 } from "../src/base/utf8.ts";
 import type { Library } from "../src/library/library.ts";
 import { authorizeOwner } from "./control/authorize.ts";
@@ -9,6 +11,8 @@ import { presentActivity } from "./control/present-activity.ts";
 import { presentRecording } from "./control/recording.ts";
 import { baseUrl, clientNetworkOf } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { describeError } from "./http/errors.ts";
+import { presentInfo } from "./present.ts";
 
 /** The stream names players, peers and content, so clients of other hosts need the token. */
 const ACCESS = { name: "events", isPublic: false, isRemote: true, isCrossOrigin: false } as const;
@@ -19,46 +23,112 @@ const MAX_DOWNLOADS = 200;
 type EventDependencies = RouteDependencies & { readonly library: Library; readonly activity: Activity };
 
 /**
- * Serves `GET /api/events`: the live data of the Control room and the Studio as server-sent events (HTML standard 9.2). Once a
- * second each section that has changed is sent whole; log lines and speeds are sent as they are added. There is a sample of the
- * speeds every five seconds, so a stream that is silent for longer is broken.
+ * Serves live data as server-sent events (HTML standard 9.2). `GET /api/events`: those of the Control room and the Studio. Once a second
+ * each section that has changed is sent whole; log lines and speeds are sent as they are added. There is a sample of the
+ * speeds every five seconds, so a stream that is silent for longer is broken. `?session=<infohash>/<key>` adds the state of this session
+ * once a second, for a page that also plays. `GET /ace/stat/<infohash>/<key>/events` sends only that, to every client that knows the key.
  */
 export function createEventRoutes(dependencies: EventDependencies): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
+  const { activity } = dependencies;
   const describe = sharedDescription(dependencies);
+  const sessionEvent = sessionEvents(dependencies);
+  /** The streams of single sessions by key. There is one for each, so that a client cannot hold any number of them. */
+  const bySession = new Map<string, () => void>();
   app.get("/api/events", async (c) => {
     await authorizeOwner(ACCESS, c, dependencies);
     const isHost = clientNetworkOf(c.env.origin) === "local";
     const base = baseUrl(c);
-    const { activity } = dependencies;
+    const [infohash = "", key = ""] = c.req.query("session")?.split("/") ?? [];
     const updates = new Updates(activity);
-    const ticks = activity.ticks().getReader();
-    const stream = new ReadableStream<Uint8Array>(
-      {
-        async pull(controller) {
-          let text = "";
-          while (text === "") {
-            const { value: tick, done } = await ticks.read();
-            if (done) return;
-            text = updates.textOf(await describe(tick, isHost, base));
-          }
-          controller.enqueue(encodeUtf8(text));
-        },
-        cancel: (reason) => ticks.cancel(reason),
-      },
-      // A page that does not read gets no ticks, and costs nothing.
-      { highWaterMark: 0 },
+    return eventStream(activity.ticks("engine"), async (tick) => {
+      const own = key === "" ? "" : (await sessionEvent(infohash, key)).text;
+      return { text: own + updates.textOf(await describe(tick, isHost, base)), isLast: false };
+    }).response;
+  });
+  app.get("/ace/stat/:infohash/:key/events", async (c) => {
+    const { infohash, key } = c.req.param();
+    const { isLast, text } = await sessionEvent(infohash, key);
+    if (isLast) return eventResponse(text);
+    bySession.get(key)?.();
+    const { response, end } = eventStream(
+      activity.ticks("session"),
+      () => sessionEvent(infohash, key),
+      () => bySession.get(key) === end && bySession.delete(key),
     );
-    return new Response(stream, {
-      headers: {
-        "content-type": "text/event-stream",
-        "cache-control": "no-store",
-        // nginx would hold the events back.
-        "x-accel-buffering": "no",
-      },
-    });
+    bySession.set(key, end);
+    return response;
   });
   return app;
+}
+
+/** What a tick adds to a stream; an empty text adds nothing. */
+interface TickEvents {
+  readonly text: string;
+  readonly isLast: boolean;
+}
+
+/** Streams what `next` returns for each tick. `ended` is called when the client leaves, after the last event, and after `end`. */
+function eventStream(
+  ticks: ReadableStream<number>,
+  next: (tick: number) => Promise<TickEvents>,
+  ended: () => void = () => {},
+): { readonly response: Response; readonly end: () => void } {
+  const reader = ticks.getReader();
+  const end = () => {
+    ended();
+    return reader.cancel();
+  };
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        let events: TickEvents = { text: "", isLast: false };
+        while (events.text === "") {
+          const { value: tick, done } = await reader.read();
+          if (done) return controller.close();
+          events = await next(tick);
+        }
+        controller.enqueue(encodeUtf8(events.text));
+        if (!events.isLast) return;
+        controller.close();
+        await end();
+      },
+      cancel: end,
+    },
+    // A page that does not read gets no ticks, and costs nothing.
+    { highWaterMark: 0 },
+  );
+  return { response: eventResponse(stream), end };
+}
+
+function eventResponse(body: ReadableStream<Uint8Array> | string): Response {
+  return new Response(body, {
+    headers: {
+      "content-type": "text/event-stream",
+      "cache-control": "no-store",
+      // nginx would hold the events back.
+      "x-accel-buffering": "no",
+    },
+  });
+}
+
+/** Returns the state of a session as an event: what its stat URL returns, or why there is no such session any more. */
+function sessionEvents({ engine }: EventDependencies) {
+  return async (infohash: string, key: string): Promise<TickEvents> => {
+    const hash = parseInfohash(infohash);
+    const session = hash && engine.session(hash, key);
+    try {
+      if (!session) throw new SluiceError("unknown_session", "the session does not exist or has ended");
+      // A page that shows a paused picture still plays it.
+      session.touch();
+      const info = presentInfo(session, await session.info(), engine.settings.compat);
+      return { text: event("session", JSON.stringify(info)), isLast: false };
+    } catch (thrown) {
+      const problem = describeError(thrown)?.text;
+      if (problem === undefined) throw thrown;
+      return { text: event("session", JSON.stringify({ ended: problem })), isLast: true };
+    }
+  };
 }
 
 /** The sections by name, each as JSON. */

@@ -113,6 +113,21 @@ export function playbackPaths(): Record<string, OpenApiPath> {
         { 200: enveloped(reference("SessionInfo"), OPENAPI_SCHEMAS.SessionInfo), ...REFUSALS },
       ),
     },
+    "/ace/stat/{infohash}/{key}/events": {
+      get: operation(
+        "session_events",
+        "Sends the state of a session once a second, as server-sent events, and keeps the session alive",
+        [infohash, key],
+        {
+          200: {
+            description:
+              'Each event `session` is a SessionInfo as JSON; after the end of the session the last one is `{"ended": reason}`',
+            content: { "text/event-stream": { schema: { type: "string" } } },
+          },
+          ...REFUSALS,
+        },
+      ),
+    },
     "/ace/cmd/{infohash}/{key}": {
       get: operation(
         "session_command",

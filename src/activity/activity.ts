@@ -3,7 +3,7 @@ import { SluiceError } from "../base/errors.ts";
 import type { Instant } from "../base/time.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Clock } from "../runtime/contract.ts";
-import type { Activity, SpeedSample } from "./activity-contract.ts";
+import type { Activity, SpeedSample, TickKind } from "./activity-contract.ts";
 import type { LogRing } from "./log-ring.ts";
 import { SpeedHistory } from "./speed-history.ts";
 
@@ -41,10 +41,11 @@ export class ActivityFeed implements Activity {
     return this.#log.after(number);
   }
 
-  ticks(): ReadableStream<number> {
-    if (this.#streams >= MAX_STREAMS)
+  ticks(kind: TickKind): ReadableStream<number> {
+    const places = kind === "engine" ? 1 : 0;
+    if (places > 0 && this.#streams >= MAX_STREAMS)
       throw new SluiceError("too_many", `${MAX_STREAMS} pages already show live data; close one of them`);
-    this.#streams++;
+    this.#streams += places;
     const ended = new AbortController();
     const clock = this.#clock;
     let last: number | undefined;
@@ -59,7 +60,7 @@ export class ActivityFeed implements Activity {
           controller.enqueue(last);
         },
         cancel: () => {
-          this.#streams--;
+          this.#streams -= places;
           ended.abort();
         },
       },

@@ -4,9 +4,12 @@ import { activitySchema } from "../../routes/control/present-activity.ts";
 import { ActivityFeed } from "../../src/activity/activity.ts";
 import { LogRing } from "../../src/activity/log-ring.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
+import { base64, filmTorrent } from "../engine/fake-engine.ts";
 import { type Call, fakeApp } from "./client.ts";
 
 const HASH = "0123456789abcdef0123456789abcdef01234567";
+const film = filmTorrent();
+const START = { method: "POST", body: JSON.stringify({ transport_file_data: base64(film.bytes) }) };
 const PLAYER = { headers: { "user-agent": "VLC/3.0" } };
 const NEIGHBOUR = {
   remote: { host: "192.168.1.9", port: 50000 },
@@ -34,14 +37,15 @@ function appWithActivity() {
 }
 
 /** Reads the events of `/api/events`: each call of `next` returns those of one tick by name. */
-async function listen(app: ReturnType<typeof appWithActivity>, call?: Call) {
-  const response = await app.call("/api/events", call);
+async function listen(app: ReturnType<typeof appWithActivity>, call?: Call, path = "/api/events") {
+  const response = await app.call(path, call);
   assert.equal(response.status, 200);
   assert.equal(response.headers.get("content-type"), "text/event-stream");
   const reader = response.body!.getReader();
   return {
     async next() {
-      const { value } = await reader.read();
+      const { value, done } = await reader.read();
+      if (done) return undefined;
       const text = new TextDecoder().decode(value);
       const events = [...text.matchAll(/^event: (\w+)\ndata: (.*)$/gm)];
       // biome-ignore lint/suspicious/noExplicitAny: the tests read members by name.
@@ -55,7 +59,7 @@ test("/api/events: every number is the engine's own, and only what has changed i
   const app = appWithActivity();
   await app.call(`/ace/getstream?infohash=${HASH}&pid=a`, PLAYER);
   const events = await listen(app);
-  const first = await events.next();
+  const first = (await events.next())!;
   const { sessions, transfers } = app.engine.activity();
   assert.deepEqual(
     activitySchema.parse({ sessions: first.get("sessions"), transfers: first.get("transfers") }),
@@ -78,7 +82,7 @@ test("/api/events: every number is the engine's own, and only what has changed i
   await app.clock.advance(1000);
   app.engine.stopTransfer(sessions[0]!.infohash);
   await app.clock.advance(1000);
-  const changed = await later;
+  const changed = (await later)!;
   assert.deepEqual(changed.get("sessions"), []);
   assert.deepEqual(changed.get("transfers"), []);
   assert.equal(changed.has("broadcasts"), false);
@@ -92,9 +96,44 @@ test("/api/events: other hosts need the token, and learn no addresses of players
   assert.equal((await app.call("/api/events", away)).status, 401);
   const token = await app.library.access.token();
   const events = await listen(app, { ...away, headers: { authorization: `Bearer ${token}` } });
-  const [session] = (await events.next()).get("sessions");
+  const [session] = (await events.next())!.get("sessions");
   assert.deepEqual([session.player, session.address], ["VLC/3.0", null]);
   await events.cancel();
+});
+
+test("the events of a session: a client of the network reads its own session and nothing else, until it ends", async () => {
+  const app = appWithActivity();
+  const away = { origin: NEIGHBOUR, host: "192.168.1.5:6878" };
+  const { response } = await app.json("/ace/getstream?format=json&pid=a", { ...away, ...START });
+  await app.call(`/ace/getstream?infohash=${HASH}&pid=b`, PLAYER);
+  const path = `${new URL(response.stat_url).pathname}/events`;
+  const events = await listen(app, away, path);
+  const first = await events.next();
+  assert.deepEqual([...first!.keys()], ["session"]);
+  assert.deepEqual(first!.get("session"), (await app.json(response.stat_url, away)).response);
+  const later = events.next();
+  app.engine.session(film.infohash, path.split("/")[4]!)!.stop();
+  await app.clock.advance(1000);
+  assert.deepEqual((await later)!.get("session"), { ended: "unknown playback session id" });
+  assert.equal(await events.next(), undefined);
+  const forged = await listen(app, away, path.replace(/[0-9a-f]{32}/, "0".repeat(32)));
+  assert.deepEqual((await forged.next())!.get("session"), { ended: "unknown playback session id" });
+});
+
+test("the events of a session: a session has one stream, which takes no place of the operator's", async () => {
+  const app = appWithActivity();
+  const { response } = await app.json("/ace/getstream?format=json&pid=a", START);
+  const path = `${new URL(response.stat_url).pathname}/events`;
+  const streams = [];
+  for (let i = 0; i < 40; i++) streams.push(await listen(app, undefined, path));
+  assert.equal(await streams[0]!.next(), undefined);
+  assert.ok((await streams[39]!.next())?.has("session"));
+  const [, , , , key] = path.split("/");
+  const both = await listen(app, undefined, `/api/events?session=${film.infohash}/${key}`);
+  const sent = await both.next();
+  assert.equal(sent?.get("session").infohash, film.infohash);
+  assert.equal(sent?.has("transfers"), true);
+  for (const stream of [both, ...streams]) await stream.cancel();
 });
 
 test("/api/events: sends log lines and speeds once each", async () => {
@@ -103,31 +142,31 @@ test("/api/events: sends log lines and speeds once each", async () => {
   app.log.add(line);
   await app.clock.advance(5000);
   const events = await listen(app);
-  const first = await events.next();
+  const first = (await events.next())!;
   assert.deepEqual(first.get("log"), [{ ...line, number: 1 }]);
   assert.deepEqual(first.get("speeds").length, 1);
   app.log.add({ ...line, text: "slower" });
   const next = events.next();
   await app.clock.advance(1000);
-  assert.deepEqual((await next).get("log"), [{ ...line, text: "slower", number: 2 }]);
+  assert.deepEqual((await next)!.get("log"), [{ ...line, text: "slower", number: 2 }]);
   await events.cancel();
 });
 
 test("ActivityFeed: a reader that does not pull causes no work, and streams are limited", async () => {
   const { activity, clock } = appWithActivity();
   const timers = clock.waiting;
-  const streams = Array.from({ length: 32 }, () => activity.ticks());
+  const streams = Array.from({ length: 32 }, () => activity.ticks("engine"));
   assert.equal(clock.waiting, timers);
-  assert.throws(() => activity.ticks(), /32 pages/);
+  assert.throws(() => activity.ticks("engine"), /32 pages/);
   for (const stream of streams) await stream.cancel();
-  await activity.ticks().cancel();
+  await activity.ticks("engine").cancel();
 });
 
 test("/api/events: requests with HEAD hold no place", async () => {
   const app = appWithActivity();
   for (let i = 0; i < 40; i++) assert.equal((await app.call("/api/events", { method: "HEAD" })).status, 200);
   const events = await listen(app);
-  assert.ok((await events.next()).has("status"));
+  assert.ok((await events.next())!.has("status"));
   await events.cancel();
 });
 

@@ -1,7 +1,6 @@
 // @ts-check
 import { EngineApi, problemText } from "../parts/api.js";
 import { make } from "../parts/dom.js";
-import { LiveData } from "../parts/live-data.js";
 import { t } from "../parts/text.js";
 import { tokenForm } from "../parts/token-form.js";
 import { accessView } from "./access.js";
@@ -41,11 +40,11 @@ const SHOWN_BEFORE = 40;
  * Opens the place Control room.
  *
  * @param {HTMLElement} root
+ * @param {import("../parts/live-data.js").LiveData} live
  * @returns {import("../parts/place.js").Place}
  */
-export function openPlace(root) {
+export function openPlace(root, live) {
   const api = new EngineApi();
-  const live = new LiveData(api);
   /** @type {Map<string, View>} */
   const views = new Map();
   /** @type {View | undefined} */

@@ -63,7 +63,7 @@ export function downloadsView({ api, live }) {
       make("section", { class: "card" }, make("h2", {}, t("Downloads")), list, none),
     ),
     show() {
-      release = live.listen(update);
+      release = live.listen(api, update);
     },
     hide: () => release(),
   };

@@ -14,7 +14,7 @@ const MAX_SHOWN = 500;
  * @param {import("../parts/live-data.js").LiveContext} context
  * @returns {import("../parts/place.js").View}
  */
-export function logsView({ live }) {
+export function logsView({ api, live }) {
   const level = select(
     [
       ["error", t("Errors")],
@@ -97,7 +97,7 @@ export function logsView({ live }) {
       hint,
     ),
     show() {
-      release = live.listen(() => update());
+      release = live.listen(api, () => update());
       update(false);
     },
     hide: () => release(),

@@ -122,7 +122,7 @@ export function overviewView({ api, live }) {
   return {
     element,
     async show() {
-      release = live.listen(update);
+      release = live.listen(api, update);
       await judge();
     },
     hide: () => release(),

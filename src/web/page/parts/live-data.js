@@ -1,8 +1,10 @@
 // @ts-check
+import { ownPath } from "./place.js";
 import { t } from "./text.js";
 
 /**
- * The live data of the engine: one connection to `api/events` for the whole page.
+ * The live data of the engine: one connection for the whole page, to `api/events` for the operator, else to the events of the session that
+ * it plays. Only if another engine of the cluster plays that session, an operator's page has both.
  *
  * @typedef {import("./api.js").EngineApi} EngineApi
  * @typedef {[at: number, down: number, up: number, transfers: Record<string, [down: number, up: number]>]} Speeds
@@ -26,6 +28,7 @@ import { t } from "./text.js";
  * @typedef {{ status: Status, sessions: SessionFigures[], transfers: TransferFigures[], broadcasts: any[], recordings: any[], downloads: DownloadFigures[],
  *   speeds: Speeds[], log: LogLine[] }} Sections
  * @typedef {{ api: EngineApi, live: LiveData }} LiveContext
+ * @typedef {any} SessionEvent what the stat URL of a session returns, or why there is no such session any more: `{ ended: string }`
  */
 
 /** As many as the engine keeps. */
@@ -35,37 +38,56 @@ const MAX_LOG_LINES = 2_000;
 const SILENCE_MS = 15_000;
 const RETRY_MS = 2_000;
 
-/** One connection to the engine, which is open while a view listens. */
+/** The events of the session with this stat URL, which this engine itself plays: the name of the session. */
+const OWN_SESSION = /^ace\/stat\/([0-9a-f]+\/[0-9a-f]+)\/events$/;
+
+/** The live data of the page. Connections are open while something listens. */
 export class LiveData {
+  /** @type {EngineApi | undefined} */
   #api;
   /** @type {Set<() => void>} */
   #listeners = new Set();
   /** @type {Partial<Sections>} */
   #sections = {};
-  /** @type {AbortController | undefined} */
-  #connection;
-  /** Why there is no data; empty if there is. */
+  /** @type {{ path: string, changed: (event: SessionEvent) => void } | undefined} */
+  #session;
+  /** The open connections by path. @type {Map<string, AbortController>} */
+  #connections = new Map();
+  /** Why there is no data of the engine; empty if there is. */
   problem = "";
 
-  /** @param {EngineApi} api */
-  constructor(api) {
+  /**
+   * Calls `changed` after each update of the engine's data until the returned function is called; at once if data is known.
+   *
+   * @param {EngineApi} api with the rights of the operator
+   * @param {() => void} changed
+   */
+  listen(api, changed) {
     this.#api = api;
+    const isOpen = this.#listeners.size > 0;
+    this.#listeners.add(changed);
+    if (isOpen) changed();
+    this.#connectAll();
+    return () => {
+      this.#listeners.delete(changed);
+      this.#connectAll();
+    };
   }
 
   /**
-   * Calls `changed` after each update until the returned function is called; at once if data is known.
+   * Calls `changed` with the state of a session once a second until the returned function is called. Replaces the session before.
    *
-   * @param {() => void} changed
+   * @param {string} statUrl
+   * @param {(event: SessionEvent) => void} changed
    */
-  listen(changed) {
-    this.#listeners.add(changed);
-    if (this.#connection === undefined) this.#connect();
-    else changed();
+  follow(statUrl, changed) {
+    const session = { path: `${ownPath(statUrl)}/events`, changed };
+    this.#session = session;
+    this.#connectAll();
     return () => {
-      this.#listeners.delete(changed);
-      if (this.#listeners.size > 0) return;
-      this.#connection?.abort();
-      this.#connection = undefined;
+      if (this.#session !== session) return;
+      this.#session = undefined;
+      this.#connectAll();
     };
   }
 
@@ -80,18 +102,42 @@ export class LiveData {
     return this.#sections[name];
   }
 
-  async #connect() {
+  /** Returns the paths to which the page needs connections at present. */
+  #paths() {
+    const path = this.#session?.path;
+    const isOperator = this.#listeners.size > 0;
+    const [, own] = OWN_SESSION.exec(path ?? "") ?? [];
+    if (isOperator && own !== undefined) return [`api/events?session=${own}`];
+    return [...(isOperator ? ["api/events"] : []), ...(path === undefined ? [] : [path])];
+  }
+
+  #connectAll() {
+    const paths = this.#paths();
+    for (const [path, connection] of this.#connections) {
+      if (paths.includes(path)) continue;
+      connection.abort();
+      this.#connections.delete(path);
+    }
+    for (const path of paths) if (!this.#connections.has(path)) this.#connect(path);
+  }
+
+  /** @param {string} path */
+  async #connect(path) {
     const connection = new AbortController();
-    this.#connection = connection;
-    while (!connection.signal.aborted) {
+    const { signal } = connection;
+    this.#connections.set(path, connection);
+    const isOperator = path.startsWith("api/");
+    while (!signal.aborted) {
       try {
-        await this.#read(connection.signal);
+        await this.#read(path, isOperator, signal);
       } catch {
         // The connection is opened again below.
       }
-      if (connection.signal.aborted) return;
-      this.problem = t("The engine does not answer. Trying again …");
-      this.#changed();
+      if (signal.aborted) return;
+      if (isOperator) {
+        this.problem = t("The engine does not answer. Trying again …");
+        this.#changed();
+      }
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }
@@ -99,21 +145,23 @@ export class LiveData {
   /**
    * Reads events until the connection ends. A header carries the token, so `EventSource` cannot be used.
    *
+   * @param {string} path
+   * @param {boolean} isOperator
    * @param {AbortSignal} signal
    */
-  async #read(signal) {
+  async #read(path, isOperator, signal) {
     const silence = new AbortController();
     const stop = () => silence.abort();
     signal.addEventListener("abort", stop);
     let timer = setTimeout(stop, SILENCE_MS);
     try {
-      const { token } = this.#api;
-      const response = await fetch("api/events", {
+      const token = isOperator ? (this.#api?.token ?? "") : "";
+      const response = await fetch(path, {
         headers: token === "" ? {} : { authorization: `Bearer ${token}` },
         signal: silence.signal,
       });
       if (!response.ok || response.body === null) throw new Error(`status ${response.status}`);
-      this.#sections = {};
+      if (isOperator) this.#sections = {};
       const reader = response.body.getReader();
       const decoder = new TextDecoder();
       let text = "";
@@ -124,9 +172,10 @@ export class LiveData {
         timer = setTimeout(stop, SILENCE_MS);
         const events = (text + decoder.decode(value, { stream: true })).split("\n\n");
         text = events.pop() ?? "";
-        for (const event of events) this.#take(event);
+        for (const event of events) if (!signal.aborted) this.#take(event);
+        if (!isOperator || events.length === 0) continue;
         this.problem = "";
-        if (events.length > 0) this.#changed();
+        this.#changed();
       }
     } finally {
       clearTimeout(timer);
@@ -141,7 +190,8 @@ export class LiveData {
     if (name === undefined || json === undefined) return;
     const value = JSON.parse(json);
     const { speeds = [], log = [] } = this.#sections;
-    if (name === "speeds") this.#sections.speeds = [...speeds, ...value].slice(-MAX_SPEEDS);
+    if (name === "session") this.#session?.changed(value);
+    else if (name === "speeds") this.#sections.speeds = [...speeds, ...value].slice(-MAX_SPEEDS);
     else if (name === "log") this.#sections.log = [...log, ...value].slice(-MAX_LOG_LINES);
     else Object.assign(this.#sections, { [name]: value });
   }

@@ -3,6 +3,7 @@ import "./old-browsers.js";
 import { problemText } from "../parts/api.js";
 import { byId, make } from "../parts/dom.js";
 import { loadLanguage } from "../parts/language.js";
+import { LiveData } from "../parts/live-data.js";
 import { listenForRemoteControl } from "../parts/remote-control.js";
 import { t, translateDocument } from "../parts/text.js";
 import { applyDisplay, openDisplay } from "./display.js";
@@ -10,7 +11,7 @@ import { applyDisplay, openDisplay } from "./display.js";
 /**
  * @typedef {import("../parts/place.js").Place} Place
  * @typedef {import("../parts/place.js").Route} Route
- * @typedef {{ openPlace: (root: HTMLElement) => Place }} PlaceModule
+ * @typedef {{ openPlace: (root: HTMLElement, live: LiveData) => Place }} PlaceModule
  * @typedef {{ title: () => string, styles: readonly string[], load: () => Promise<PlaceModule> }} PlaceEntry
  */
 
@@ -40,6 +41,7 @@ const FIRST = "watch";
 /** The opened places by name. @type {Map<string, Promise<Place>>} */
 const opened = new Map();
 let shown = "";
+const live = new LiveData();
 
 /**
  * Parses the hash of a URL: `#/control/settings` is a route; any other text is a link to content, for the place Watch.
@@ -64,7 +66,7 @@ function open(name) {
   if (known !== undefined) return known;
   const { styles, load } = placeOf(name);
   const place = Promise.all([load(), ...styles.map(loadStyle)]).then(([module]) =>
-    module.openPlace(byId(name, HTMLElement)),
+    module.openPlace(byId(name, HTMLElement), live),
   );
   opened.set(name, place);
   // After an error, such as a lost connection, the next visit loads it again.

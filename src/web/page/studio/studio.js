@@ -2,7 +2,6 @@
 import { EngineApi, problemText } from "../parts/api.js";
 import { action, make } from "../parts/dom.js";
 import { KeyedList } from "../parts/keyed-list.js";
-import { LiveData } from "../parts/live-data.js";
 import { t } from "../parts/text.js";
 import { tokenForm } from "../parts/token-form.js";
 import { BroadcastCard } from "./broadcast-card.js";
@@ -14,11 +13,11 @@ import { openStartForm } from "./start-form.js";
  * Opens the place Studio: the broadcasts of this engine.
  *
  * @param {HTMLElement} root
+ * @param {import("../parts/live-data.js").LiveData} live
  * @returns {import("../parts/place.js").Place}
  */
-export function openPlace(root) {
+export function openPlace(root, live) {
   const api = new EngineApi();
-  const live = new LiveData(api);
   /** @type {Set<BroadcastCard>} */
   const cards = new Set();
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
@@ -79,7 +78,7 @@ export function openPlace(root) {
       only.hidden = !isOwner || api.isLocal;
       access.hidden = isOwner;
       access.replaceChildren(...(isOwner ? [] : [tokenForm(api, show)]));
-      if (isOwner) release = live.listen(update);
+      if (isOwner) release = live.listen(api, update);
     } catch (error) {
       problem.textContent = problemText(error);
       problem.hidden = false;

@@ -89,17 +89,6 @@ function plays(...codecs) {
 }
 
 /**
- * Returns the current state of a session. Throws `EngineError` if the session has ended.
- *
- * @param {Session} session
- * @param {AbortSignal} signal
- * @returns {Promise<SessionInfo>}
- */
-export async function sessionInfo(session, signal) {
-  return envelope(await fetch(ownPath(session.stat_url), { signal }));
-}
-
-/**
  * Seeks in a live stream.
  *
  * @param {Session} session

@@ -4,16 +4,7 @@ import { statusText } from "../parts/figures.js";
 import { t } from "../parts/text.js";
 import { showToast } from "../parts/toast.js";
 import { SourceNotes } from "./channel-sources.js";
-import {
-  awaitManifest,
-  contentOf,
-  EngineError,
-  NO_SOUND,
-  sessionInfo,
-  soundOf,
-  startSession,
-  stopSession,
-} from "./engine.js";
+import { awaitManifest, contentOf, NO_SOUND, soundOf, startSession, stopSession } from "./engine.js";
 import { LiveControls, showKind } from "./live.js";
 import { PictureSubtitles, pictureTracksOf } from "./picture-subtitles.js";
 import { attachPlayer } from "./player.js";
@@ -21,8 +12,7 @@ import { showsSubtitleFile } from "./subtitle-file.js";
 import { TrackMenus } from "./tracks.js";
 import { clearInfo, showFiles, showInfo, showProblem, showSilent, showWaiting } from "./view.js";
 
-/** The interval between requests of the session's state; the sparkline shows two minutes. */
-const INFO_INTERVAL_MS = 1000;
+/** The sparkline shows two minutes: the state of the session arrives once a second. */
 const SPARKLINE_VALUES = 120;
 /** Shown while playback stalls, until the engine reports why. */
 const WAITING = t("Waiting for data");
@@ -31,6 +21,7 @@ const WAITING = t("Waiting for data");
  * @typedef {import("./engine.js").Session} Session
  * @typedef {{
  *   page: import("./view.js").Elements,
+ *   live: import("../parts/live-data.js").LiveData,
  *   source: import("../parts/link.js").Link | Uint8Array,
  *   playerId: string,
  *   choice: import("./engine.js").Choice,
@@ -192,27 +183,26 @@ export class Playback {
    *
    * @param {Session} session
    */
-  async #watch(session) {
+  #watch(session) {
+    /** @param {import("./engine.js").SessionInfo | { ended: string }} event */
+    const changed = (event) => {
+      if ("ended" in event) this.#fail(t("The session has ended: {problem}", { problem: event.ended }));
+      else this.#show(event);
+    };
+    const release = this.#options.live.follow(session.stat_url, changed);
+    this.#end.signal.addEventListener("abort", release, { once: true });
+  }
+
+  /** @param {import("./engine.js").SessionInfo} info */
+  #show(info) {
     const { page } = this.#options;
-    const { signal } = this.#end;
-    while (!signal.aborted) {
-      try {
-        const info = await sessionInfo(session, signal);
-        this.#speeds = [...this.#speeds, info.speed_down].slice(-SPARKLINE_VALUES);
-        showInfo(page, info, this.#speeds);
-        this.#isLive = info.is_live === 1;
-        showKind(page, this.#isLive);
-        if (this.#isLive) this.#live?.update(info);
-        this.#sources.update(info.channel);
-        if (info.error_message) this.#fail(info.error_message);
-        else showWaiting(page, this.#waitingText(info));
-      } catch (error) {
-        if (signal.aborted) return;
-        // An error response means that the session has ended. A failed connection may be temporary, so it is retried.
-        if (error instanceof EngineError)
-          this.#fail(t("The session has ended: {problem}", { problem: error.message }));
-      }
-      await new Promise((resolve) => setTimeout(resolve, INFO_INTERVAL_MS));
-    }
+    this.#speeds = [...this.#speeds, info.speed_down].slice(-SPARKLINE_VALUES);
+    showInfo(page, info, this.#speeds);
+    this.#isLive = info.is_live === 1;
+    showKind(page, this.#isLive);
+    if (this.#isLive) this.#live?.update(info);
+    this.#sources.update(info.channel);
+    if (info.error_message) this.#fail(info.error_message);
+    else showWaiting(page, this.#waitingText(info));
   }
 }

@@ -42,9 +42,10 @@ import { findElements, showFailure, showLink, showProblem, showRecent } from "./
  * Opens the place Watch: connects its elements with their functions.
  *
  * @param {HTMLElement} root
+ * @param {import("../parts/live-data.js").LiveData} live
  * @returns {import("../parts/place.js").Place}
  */
-export function openPlace(root) {
+export function openPlace(root, live) {
   const page = findElements();
   const playerId = randomId();
   const subtitleDelay = new SubtitleDelay(page);
@@ -101,6 +102,7 @@ export function openPlace(root) {
     if (choice.container === undefined) page.title.textContent = title;
     playback = new Playback({
       page,
+      live,
       source,
       playerId,
       choice,
