@@ -21,6 +21,7 @@ import { createPlayLinkRoutes } from "./play-links.ts";
 import { createPlaybackRoutes } from "./playback.ts";
 import { createExportRoutes } from "./playlist-export.ts";
 import { createRecordingRoutes } from "./recordings.ts";
+import { createRestoreRoutes } from "./restore.ts";
 import { createSegmentRoutes } from "./segments.ts";
 import { createSessionRoutes } from "./session.ts";
 import { createSharedRoutes } from "./shared.ts";
@@ -63,7 +64,7 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
   app.route("/", createFileRoutes(dependencies));
   app.route("/", createSubtitleRoutes(dependencies));
   app.route("/", createSwarmRoutes(dependencies));
-  const { library, diagnose, activity } = dependencies;
+  const { library, diagnose, activity, restore } = dependencies;
   if (library !== undefined) {
     app.route("/", createControlRoutes({ ...dependencies, library }));
     app.route("/", createExportRoutes({ ...dependencies, library }));
@@ -75,6 +76,7 @@ export function createApp(dependencies: RouteDependencies): Hono<RouteEnv> {
     if (dependencies.mediaServer !== undefined)
       app.route("/", createDlnaRoutes({ ...dependencies, library, mediaServer: dependencies.mediaServer }));
     if (dependencies.servesXtream) app.route("/", createXtreamRoutes({ ...dependencies, library }));
+    if (restore) app.route("/", createRestoreRoutes({ ...dependencies, library, restore }));
     if (activity) app.route("/", createEventRoutes({ ...dependencies, library, activity }));
     const { catchUp } = dependencies;
     if (catchUp !== undefined) app.route("/", createCatchUpRoutes({ catchUp, library }));

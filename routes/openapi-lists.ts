@@ -18,6 +18,7 @@ import {
   textParameter,
 } from "./openapi-parts.ts";
 import { exportParams } from "./playlist-export.ts";
+import { receivedSchema } from "./restore.ts";
 
 const exportQuery = queryParameters(exportParams);
 
@@ -115,7 +116,10 @@ export function listPaths(): Record<string, OpenApiPath> {
         "events",
         "Engine",
         "Sends sessions, transfers, broadcasts, recordings, speeds and log lines as they change, as server-sent events",
-        [textParameter("token", "The access token; not needed on the engine's own host")],
+        [
+          textParameter("token", "The access token; not needed on the engine's own host"),
+          textParameter("session", "infohash/key: also sends the state of this session once a second"),
+        ],
         {
           200: {
             description: "Each event is a section that has changed, as JSON",
@@ -124,6 +128,23 @@ export function listPaths(): Record<string, OpenApiPath> {
           ...REFUSALS,
         },
       ),
+    },
+    "/api/restore": {
+      post: {
+        ...operation(
+          "restore",
+          "Engine",
+          "Receives a backup as the body, checks all of it, and returns what it contains; restore_backup then restores it. Only for clients on the engine's own host",
+          [],
+          {
+            200: jsonResponse("What the backup contains", enveloped(jsonSchemaOf(receivedSchema, "output"))),
+            ...REFUSALS,
+          },
+        ),
+        requestBody: {
+          content: { "application/octet-stream": { schema: { type: "string", format: "binary" } } },
+        },
+      },
     },
     "/play/infohash/{infohash}": {
       get: operation(

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import { attachment } from "../http/responses.ts";
-import { controlMethod, PRIVATE_LOCAL } from "./method.ts";
+import { controlMethod, okResult, PRIVATE_LOCAL } from "./method.ts";
 
-/** The backup of the database. It contains the access token and the keys of broadcasts, so only this host may read it. */
+/** The backup of the database, and its restore. It contains the access token and the keys of broadcasts, so only this host may read it. */
 export const backupMethods = [
   controlMethod({
     name: "get_backup",
@@ -33,6 +33,43 @@ export const backupMethods = [
       const chunks = backup()[Symbol.asyncIterator]();
       // Most errors occur before the first chunk; then the response describes the error.
       return context.body(streamOf(await chunks.next(), chunks), 200, headers);
+    },
+  }),
+  controlMethod({
+    name: "restore_backup",
+    summary:
+      "Restarts the engine with the backup that was uploaded to /api/restore; the former database is kept as a copy",
+    isExtra: true,
+    ...PRIVATE_LOCAL,
+    params: z.object({}),
+    result: okResult,
+    async run(_, { dependencies: { restore } }) {
+      if (restore === undefined)
+        throw new SluiceError("bad_configuration", "a backup can be restored only while sluice serve runs");
+      restore.start();
+      return "ok";
+    },
+  }),
+  controlMethod({
+    name: "get_restore",
+    summary: "Returns the outcome of the last restore since the program started",
+    isExtra: true,
+    ...PRIVATE_LOCAL,
+    params: z.object({}),
+    result: z.object({
+      outcome: z
+        .object({
+          records: z.int(),
+          problem: z
+            .string()
+            .nullable()
+            .describe("Why the backup was not restored; the database is then unchanged"),
+        })
+        .nullable(),
+    }),
+    async run(_, { dependencies: { restore } }) {
+      const outcome = restore?.outcome;
+      return { outcome: outcome ? { records: outcome.records, problem: outcome.problem ?? null } : null };
     },
   }),
 ];

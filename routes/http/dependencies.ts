@@ -40,6 +40,8 @@ export interface RouteDependencies {
   /** Makes a backup of the database, as text; the first chunk rejects with `too_many` while another one is made. If absent, there is no
    * database that could be saved. */
   readonly backup?: () => AsyncIterable<Uint8Array>;
+  /** Restores a backup. If absent, it can be restored only by the command line. */
+  readonly restore?: RestoreService;
   /** The id of the network tuner, 8 hexadecimal digits. If absent, the tuner is off. */
   readonly tunerId?: string;
   /** Keeps channels for catch-up. If absent, catch-up is off. */
@@ -202,6 +204,43 @@ export interface SettingsService {
   change(changes: ReadonlyMap<string, string | null>, options: { readonly isHost: boolean }): Promise<void>;
   /** Restarts the engine within this process, after the response to the caller. */
   restart(): void;
+}
+
+/** Replaces the database of this engine with a backup of a client. */
+export interface RestoreService {
+  /**
+   * Receives a backup, checks all of it, and counts what it and the present database contain. Changes nothing else. Rejects with `bad_parameter`,
+   * `bad_configuration`, `too_large`, `too_many` or `disk_full`.
+   */
+  receive(
+    body: AsyncIterable<Uint8Array>,
+  ): Promise<{ readonly backup: BackupContents; readonly present: BackupContents }>;
+  /** Restarts the engine with the received backup, after the response to the caller. Throws `bad_parameter` if there is none. */
+  start(): void;
+  /** The outcome of the last restore since the program started. */
+  readonly outcome: RestoreOutcome | undefined;
+}
+
+export interface RestoreOutcome {
+  readonly records: number;
+  /** Why the backup was not restored; the database is then unchanged. */
+  readonly problem: string | undefined;
+}
+
+/** How many of each kind a backup contains. */
+export interface BackupContents {
+  readonly channels: number;
+  readonly playlists: number;
+  readonly guides: number;
+  readonly accounts: number;
+  readonly broadcasts: number;
+  readonly recordings: number;
+  /** Films with a position at which to resume. */
+  readonly watched: number;
+  /** All records, also those of no kind above. */
+  readonly records: number;
+  /** Logos, transport files, and files of broadcasts. */
+  readonly files: number;
 }
 
 export interface SettingsList {

@@ -25,7 +25,7 @@ export async function backup(context: Context, config: Config, log: Log, args: A
     for await (const chunk of text) await written(stdout, chunk);
     return 0;
   }
-  const bytes = await writeFile(runtime, resolve(target), text);
+  const bytes = await writeBackupFile(runtime, resolve(target), text);
   if (args.flags.has("json")) stdout.write(`${JSON.stringify({ file: resolve(target), bytes })}\n`);
   else stderr.write(`${printable(target)}: ${bytes} bytes\n`);
   return 0;
@@ -49,7 +49,8 @@ export function backupDownloads(runtime: Runtime, config: Config, log: Log): () 
   };
 }
 
-function backupText(runtime: Runtime, config: Config, log: Log): AsyncIterable<Uint8Array> {
+/** Yields a backup of the database and its files, also while an engine runs. */
+export function backupText(runtime: Runtime, config: Config, log: Log): AsyncIterable<Uint8Array> {
   return runtime.backupStore(storeOptions(config, log, true), partsOf(runtime, config.dataDir));
 }
 
@@ -63,8 +64,12 @@ function notWritten(error: Error): SluiceError {
   return new SluiceError("cancelled", `cannot write to standard output: ${error.message}`, { cause: error });
 }
 
-/** Writes the file as `<name>.part` and renames it when it is complete and synced. Only the user can read it. */
-async function writeFile({ files }: Runtime, path: string, text: AsyncIterable<Uint8Array>): Promise<number> {
+/** Writes a backup to a file: as `<name>.part` and renames it when it is complete and synced. Only the user can read it. Returns its bytes. */
+export async function writeBackupFile(
+  { files }: Runtime,
+  path: string,
+  text: AsyncIterable<Uint8Array>,
+): Promise<number> {
   const part = `${path}.part`;
   await files.remove(part);
   const file = await files.open(part);

@@ -43,9 +43,9 @@ export function requireKeptFile(name: string): void {
   throw new SluiceError("bad_parameter", `the backup contains an unexpected file: ${printable(name)}`);
 }
 
-/** Writes a file of a backup to its place. Rejects if it would overwrite a different broadcast key. */
-export async function restoreFile(
-  files: Pick<Files, "read" | "replace">,
+/** Rejects with `bad_configuration` if a file of a backup would overwrite a different broadcast key. */
+export async function requireSameKey(
+  files: Pick<Files, "read">,
   dataDir: string,
   name: string,
   bytes: Uint8Array,
@@ -59,7 +59,17 @@ export async function restoreFile(
         `${printable(path)} differs from the key in the backup and would be lost; move its folder away first`,
       );
   }
-  await files.replace(path, bytes);
+}
+
+/** Writes a file of a backup to its place. Rejects if it would overwrite a different broadcast key. */
+export async function restoreFile(
+  files: Pick<Files, "read" | "replace">,
+  dataDir: string,
+  name: string,
+  bytes: Uint8Array,
+): Promise<void> {
+  await requireSameKey(files, dataDir, name, bytes);
+  await files.replace(join(dataDir, name), bytes);
 }
 
 function broadcastFiles(name: string): readonly string[] {

@@ -123,7 +123,8 @@ export async function openLibrary(
 /** Guides have the programmes of the past week. */
 const MAX_CATCH_UP_MS = 7 * 86_400_000;
 
-const FORMAT_KEY = "meta/format";
+/** The record with the form of all records. */
+export const FORMAT_KEY = "meta/format";
 /** The form of the records. A version that changes it raises the number, and converts older records here. */
 const FORMAT = 1;
 
@@ -131,12 +132,17 @@ const FORMAT = 1;
 async function checkFormat(store: KeyValueStore): Promise<void> {
   const found = await store.get(FORMAT_KEY);
   if (found === FORMAT) return;
+  requireKnownFormat(found);
+  await store.commit({ check: [[FORMAT_KEY, found]], set: [[FORMAT_KEY, FORMAT]] });
+}
+
+/** Throws `bad_configuration` if a newer version has written the records with this value of `FORMAT_KEY`. */
+export function requireKnownFormat(found: unknown): void {
   if (typeof found === "number" && found > FORMAT)
     throw new SluiceError(
       "bad_configuration",
       `the records were written by a newer Sluice (format ${found}, supported: ${FORMAT}); use that version`,
     );
-  await store.commit({ check: [[FORMAT_KEY, found]], set: [[FORMAT_KEY, FORMAT]] });
 }
 
 const DEVICE_KEY = "meta/device";

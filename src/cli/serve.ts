@@ -13,6 +13,7 @@ import type { Context } from "./context.ts";
 import { exposureWarnings, isInContainer } from "./exposure.ts";
 import { configFrom } from "./load-config.ts";
 import { lanAddresses } from "./own-addresses.ts";
+import { RestoreDesk } from "./restore-desk.ts";
 import { openService, type Service } from "./service.ts";
 import { type ServiceManager, serviceManager } from "./service-manager.ts";
 import { SettingsDesk } from "./settings-desk.ts";
@@ -70,7 +71,14 @@ export async function serve(
     },
     onRestart: () => restarted.resolve(),
   });
+  const restores = new RestoreDesk({
+    runtime: context.runtime,
+    log: log.named("restore"),
+    running: () => running,
+    onRestart: () => restarted.resolve(),
+  });
   try {
+    await restores.clear();
     for (;;) {
       restarted = deferred();
       const end = Promise.race([aborted(stop.signal), restarted.promise]);
@@ -78,7 +86,7 @@ export async function serve(
         const opened = (service: Service) => {
           apply = (changed) => service.apply(changed);
         };
-        const facts = { context, config: running, log, logRing, args, desk, manager, opened };
+        const facts = { context, config: running, log, logRing, args, desk, restores, manager, opened };
         await serveUntil(end, { ...facts, stop });
         started = running;
       } catch (error) {
@@ -93,6 +101,7 @@ export async function serve(
         }
       }
       if (stop.signal.aborted) break;
+      await restores.apply();
       running = configFrom(settings.table, await settings.sources());
     }
     log.info("stopped");
@@ -111,6 +120,7 @@ interface Run {
   readonly logRing: LogRing;
   readonly args: Arguments;
   readonly desk: SettingsDesk;
+  readonly restores: RestoreDesk;
   readonly manager: ServiceManager;
   readonly stop: Pick<ReturnType<typeof stopSignals>, "signal" | "stop">;
   /** Called when the engine runs. */
@@ -120,11 +130,11 @@ interface Run {
 /** Runs the engine until `end` resolves. */
 async function serveUntil(
   end: Promise<void>,
-  { context, config, log, logRing, args, desk, manager, opened, stop }: Run,
+  { context, config, log, logRing, args, desk, restores, manager, opened, stop }: Run,
 ): Promise<void> {
   const { runtime, webAssets } = context;
   const service = await openService({
-    ...{ runtime, webAssets, config, log, logRing, settings: desk },
+    ...{ runtime, webAssets, config, log, logRing, settings: desk, restore: restores },
     stop: () => stop.stop(),
   });
   try {

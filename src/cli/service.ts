@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { codecScript } from "#codec-scripts";
 import { createApp } from "../../routes/app.ts";
 import { createChannelOpener } from "../../routes/channel-list.ts";
-import type { SettingsService } from "../../routes/http/dependencies.ts";
+import type { RestoreService, SettingsService } from "../../routes/http/dependencies.ts";
 import { createSignedLinks } from "../../routes/http/signed-links.ts";
 import { createPageRoutes } from "../../routes/page.ts";
 import { ActivityFeed } from "../activity/activity.ts";
@@ -74,6 +74,8 @@ export interface ServiceOptions {
   readonly logRing?: LogRing;
   /** Changes settings while the engine runs; only `sluice serve` provides it. */
   readonly settings?: SettingsService;
+  /** Restores backups; only `sluice serve` provides it. */
+  readonly restore?: RestoreService;
   /** Stops the program; only `sluice serve` provides it. */
   readonly stop?: () => void;
   /** Opens standard input; only `sluice broadcast -` provides it. */
@@ -248,6 +250,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     downloads,
     ...(media.catchUp && { catchUp: media.catchUp }),
     ...(options.settings && { settings: options.settings }),
+    ...(options.restore && { restore: options.restore }),
     ...(config.store !== "memory" && { backup: backupDownloads(machine, config, log) }),
     ...(config.tuner === "on" && { tunerId }),
     ...(dlna && { mediaServer: dlna.mediaServer }),

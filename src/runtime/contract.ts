@@ -44,6 +44,11 @@ export interface Runtime {
    * runs. Output before an error is not a valid backup.
    */
   backupStore(options: StoreOptions, parts: AsyncIterable<BackupPart>): AsyncIterable<Uint8Array>;
+  /** Reads a backup to its end, and calls `onLine` for each record and part. Rejects with `bad_parameter` if it is damaged or incomplete. */
+  readBackup(
+    backup: AsyncIterable<Uint8Array>,
+    onLine: (line: { readonly key: string; readonly value: string } | BackupPart) => void | Promise<void>,
+  ): Promise<void>;
   /**
    * Replaces all records by a backup, atomically. Calls `backup` twice: to verify it (`bad_parameter` if it is damaged),
    * then to read it. Rejects with `bad_configuration` if an engine runs, or if the store has records and `overwrite` is

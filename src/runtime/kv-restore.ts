@@ -8,9 +8,12 @@ import { RecordFile } from "./kv-sqlite-file.ts";
 import { readText, type TextLine } from "./kv-text.ts";
 import { readTip } from "./kv-tip.ts";
 
-/** Reads a backup to its end; throws `bad_parameter` if it is damaged or incomplete. */
-export async function verifyBackup(backup: AsyncIterable<Uint8Array>): Promise<void> {
-  const report = await readText(backup, () => {});
+/** Reads a backup to its end, and calls `onLine` for each intact line; throws `bad_parameter` if it is damaged or incomplete. */
+export async function verifyBackup(
+  backup: AsyncIterable<Uint8Array>,
+  onLine: (line: TextLine) => void | Promise<void> = () => {},
+): Promise<void> {
+  const report = await readText(backup, onLine);
   if (report.isWhole) return;
   const what =
     report.sequence === undefined

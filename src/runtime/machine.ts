@@ -13,7 +13,7 @@ import {
 import { files } from "./files.ts";
 import { httpClient } from "./http-client.ts";
 import { serve } from "./http-server.ts";
-import { backupStore, lockPath, openStore, restoreStore } from "./open-store.ts";
+import { backupStore, lockPath, openStore, readBackup, restoreStore } from "./open-store.ts";
 import { connectTls, machineNet, type TrafficMemory } from "./sockets.ts";
 import { surroundings } from "./surroundings.ts";
 import { bindUdp as bindUdpByNode } from "./udp.ts";
@@ -68,6 +68,7 @@ export function machineRuntime(
     lock: lockPath,
     openStore,
     backupStore,
+    readBackup,
     restoreStore,
   };
 }

@@ -50,6 +50,15 @@ export async function* backupStore(
   }
 }
 
+/** Reads a backup; see `Runtime.readBackup`. */
+export async function readBackup(
+  backup: AsyncIterable<Uint8Array>,
+  onLine: (line: TextLine) => void | Promise<void>,
+): Promise<void> {
+  const { verifyBackup } = await restoring();
+  await verifyBackup(backup, onLine);
+}
+
 /** Replaces all records by a backup; see `Runtime.restoreStore`. */
 export async function restoreStore(
   options: StoreOptions,

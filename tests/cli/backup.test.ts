@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { KeyValueStore } from "../../src/runtime/contract.ts";
 import { openStore } from "../../src/runtime/open-store.ts";
 import { inFolder } from "../contract/folder.ts";
-import { runtimeCommand, startEngine } from "../parts/engine.ts";
+import { type EngineProcess, runtimeCommand, startEngine } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { startProcess } from "../parts/process.ts";
 
@@ -22,13 +22,17 @@ async function sluice(dataDir: string, ...args: string[]) {
   return { code, output: running.output() };
 }
 
-function open(dataDir: string): Promise<KeyValueStore> {
+function open(dataDir: string, warn: (message: string) => void): Promise<KeyValueStore> {
   const folder = join(dataDir, "library");
-  return openStore({ folder, kind: "sqlite", shared: false, warn: assert.fail });
+  return openStore({ folder, kind: "sqlite", shared: false, warn });
 }
 
-async function withRecords<T>(dataDir: string, work: (store: KeyValueStore) => Promise<T>): Promise<T> {
-  const store = await open(dataDir);
+async function withRecords<T>(
+  dataDir: string,
+  work: (store: KeyValueStore) => Promise<T>,
+  warn: (message: string) => void = assert.fail,
+): Promise<T> {
+  const store = await open(dataDir, warn);
   try {
     return await work(store);
   } finally {
@@ -96,6 +100,116 @@ test("get_backup of a running engine sends a file that restore reads", SLOW, () 
     assert.equal(restored.code, 0, restored.output);
     await withRecords(to, async (store) => assert.deepEqual(await store.get("test/one"), { title: "kept" }));
   }),
+);
+
+/** Calls the control interface of an engine as a page on its computer does. */
+async function control(engine: EngineProcess, method: string) {
+  const answer = await fetch(`${engine.url}/server/api/get_api_access_token`);
+  const { token } = ((await answer.json()) as { result: { token: string } }).result;
+  const called = await fetch(`${engine.url}/server/api/${method}?token=${token}`);
+  // biome-ignore lint/suspicious/noExplicitAny: the tests read members by name.
+  return (await called.json()) as { result: any; error: { message: string } | null };
+}
+
+async function upload(engine: EngineProcess, body: Uint8Array<ArrayBuffer>) {
+  const answer = await fetch(`${engine.url}/api/restore`, { method: "POST", body });
+  // biome-ignore lint/suspicious/noExplicitAny: the tests read members by name.
+  return (await answer.json()) as { result: any; error: { message: string } | null };
+}
+
+/** Waits until the engine has restarted after `restore_backup`. */
+async function outcomeOf(engine: EngineProcess): Promise<{ records: number; problem: string | null }> {
+  for (;;) {
+    const { outcome } = await control(engine, "get_restore").then(
+      ({ result }) => result ?? { outcome: null },
+      () => ({ outcome: null }),
+    );
+    if (outcome !== null) return outcome;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+test(
+  "a running engine restores an uploaded backup, keeps the former database, and refuses a damaged one",
+  SLOW,
+  () =>
+    inFolder(async (folder) => {
+      const [from, to, file] = [join(folder, "from"), join(folder, "to"), join(folder, "kept.backup")];
+      await mkdir(join(from, "library/images"), { recursive: true });
+      await writeFile(join(from, "library/images/0123abcd"), "logo");
+      await withRecords(from, (store) =>
+        store.commit({
+          set: [
+            ["test/a", "new"],
+            ["watched/none", 1],
+          ],
+        }),
+      );
+      await sluice(from, "backup", file);
+      const bytes = new Uint8Array(await readFile(file));
+      await withRecords(to, (store) => store.commit({ set: [["test/a", "old"]] }));
+      const engine = await startEngine({ dataDir: to });
+      try {
+        const early = await control(engine, "restore_backup");
+        assert.match(early.error?.message ?? "", /no backup is ready/);
+        const damaged = await upload(engine, bytes.slice(0, -2));
+        assert.match(damaged.error?.message ?? "", /not a complete Sluice backup/);
+        assert.match((await control(engine, "restore_backup")).error?.message ?? "", /no backup is ready/);
+        const { backup, present } = (await upload(engine, bytes)).result;
+        assert.deepEqual([backup.records, backup.watched, backup.files, present.watched], [2, 1, 1, 0]);
+        assert.equal((await control(engine, "restore_backup")).result, "ok");
+        assert.deepEqual(await outcomeOf(engine), { records: 2, problem: null });
+      } finally {
+        await engine.stop();
+      }
+      await withRecords(to, async (store) => assert.equal(await store.get("test/a"), "new"));
+      assert.equal(await readFile(join(to, "library/images/0123abcd"), "utf8"), "logo");
+      assert.ok((await readdir(join(to, "library"))).includes("records.1.old"));
+      assert.ok(!(await readdir(to)).some((name) => name.startsWith("uploaded")));
+    }),
+);
+
+test(
+  "an engine that is killed while it restores has either all former records or all of the backup",
+  SLOW,
+  () =>
+    inFolder(async (folder) => {
+      const [from, file] = [join(folder, "from"), join(folder, "kept.backup")];
+      const keys = Array.from({ length: 5_000 }, (_, i) => `test/${i}`);
+      const write = (dataDir: string, value: string) =>
+        withRecords(dataDir, async (store) => {
+          for (let at = 0; at < keys.length; at += 500)
+            await store.commit({ set: keys.slice(at, at + 500).map((key) => [key, value] as const) });
+        });
+      await write(from, "new".repeat(50));
+      await sluice(from, "backup", file);
+      const bytes = new Uint8Array(await readFile(file));
+      // The steps of a restore by the file with which each begins; the last one stays.
+      const last = "records.1.old";
+      for (const step of ["records.building", "records.ready", last]) {
+        const to = join(folder, step);
+        await write(to, "old".repeat(50));
+        const engine = await startEngine({ dataDir: to });
+        try {
+          assert.equal((await upload(engine, bytes)).error, null);
+          await control(engine, "restore_backup");
+          for (let names: string[] = []; !names.includes(step) && !names.includes(last); )
+            names = await readdir(join(to, "library"));
+        } finally {
+          engine.child.kill("SIGKILL");
+          await engine.stop();
+        }
+        await withRecords(
+          to,
+          async (store) => {
+            const values = new Set<unknown>();
+            for (const key of keys) values.add(await store.get(key));
+            assert.deepEqual([values.size, typeof [...values][0]], [1, "string"], step);
+          },
+          (message) => assert.match(message, /was being replaced when the last run ended/),
+        );
+      }
+    }),
 );
 
 test("restore refuses to replace a database, except with --force", SLOW, () =>

@@ -110,6 +110,7 @@ async function prepared() {
       recordings,
       downloads: fakeDownloads(),
       settings,
+      restore: { receive: () => assert.fail(), start() {}, outcome: undefined },
       catchUp: new FakeCatchUp(),
       drain: () => {},
       signedLinks: createSignedLinks("k".repeat(32), () => 0),

@@ -233,7 +233,25 @@ describe("the Studio and the Control room in Chromium", { timeout: 300_000 }, ()
       page.getByRole("button", { name: "Download a backup" }).click(),
     ]);
     assert.match(download.suggestedFilename(), /^sluice-\d{4}-\d\d-\d\d\.backup$/);
-    await download.delete();
+    const status = page.locator("#control [role=status]");
+    const choose = async (file: string | { name: string; mimeType: string; buffer: Buffer }) => {
+      const chooser = page.waitForEvent("filechooser");
+      await page.getByRole("button", { name: "Restore a backup…" }).click();
+      await (await chooser).setFiles(file);
+    };
+    await choose({ name: "photo.jpg", mimeType: "image/jpeg", buffer: Buffer.from("no backup") });
+    await status.getByText("This is not a complete Sluice backup").waitFor();
+    const film = { infohash: "a".repeat(40), file_index: "0", title: "Film", link: "a".repeat(40) };
+    await call("watched_set", { ...film, position: "60", duration: "6000" });
+    await choose(await download.path());
+    const row = dialog().getByRole("row", { name: /^Films to continue/ });
+    assert.deepEqual(await row.getByRole("cell").allTextContents(), ["1", "0"]);
+    if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/restore.png` });
+    await dialog().getByRole("button", { name: "Replace and restart" }).click();
+    await status.getByText(/^The backup is restored: \d+ records\.$/).waitFor();
+    assert.deepEqual(await call("watched_get_list"), []);
+    await page.getByRole("button", { name: "Reload the page" }).click();
+    await page.getByText("The disk cache is empty.").waitFor();
   });
 
   test("Play on… fits a phone of 360 px if a device has a long name", SLOW, async () => {

@@ -81,7 +81,7 @@ export function openForm(title, fields, label, submit) {
  * Asks the user to confirm an action that cannot be undone.
  *
  * @param {string} title
- * @param {string} text
+ * @param {string | Node} text
  * @param {string} label label of the button that confirms
  * @param {() => unknown} work
  */
@@ -104,7 +104,7 @@ export function confirmFirst(title, text, label, work) {
     action(t("Cancel"), () => dialog.close()),
     confirm,
   );
-  const dialog = openDialog(title, make("p", {}, text), buttons);
+  const dialog = openDialog(title, typeof text === "string" ? make("p", {}, text) : text, buttons);
 }
 
 /**
