@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
-import { type ControlMethod, controlMethod, okResult, PRIVATE } from "./method.ts";
-import { text } from "./params.ts";
+import { type ControlMethod, controlMethod, okResult, PRIVATE, PRIVATE_LOCAL } from "./method.ts";
+import { integer, required, text } from "./params.ts";
 
 /** The bit of `auth_level` that means "signed in"; the other bits are paid features, which this engine does not have. */
 const SIGNED_IN = 1;
@@ -16,6 +16,8 @@ const password = z
   )
   .optional()
   .meta({ type: "string", format: "password" });
+
+const email = required(text).describe("The email address, which is the name of the account");
 
 const unset = z.literal(UNSET);
 
@@ -99,4 +101,91 @@ export const accountMethods: readonly ControlMethod[] = [
       return "ok";
     },
   }),
+  controlMethod({
+    name: "account_list",
+    summary: "Lists the accounts with what each may play by the Xtream Codes API",
+    ...PRIVATE_LOCAL,
+    isExtra: true,
+    params: z.object({}),
+    result: z.object({
+      accounts: z.array(
+        z.object({
+          email: z.string(),
+          max_streams: z.int().describe("Streams at the same time; 0: no limit"),
+          groups: z.array(z.string()).describe("Empty: all"),
+        }),
+      ),
+    }),
+    async run(_, { library: { accounts } }) {
+      const listed = (await accounts.list()).map(async (email) => {
+        const { maxStreams, groups } = await accounts.limits(email);
+        return { email, max_streams: maxStreams, groups: [...groups] };
+      });
+      return { accounts: await Promise.all(listed) };
+    },
+  }),
+  controlMethod({
+    name: "account_add",
+    summary: "Creates an account",
+    ...PRIVATE_LOCAL,
+    isExtra: true,
+    params: z.object({ email, password }),
+    result: okResult,
+    async run({ email, password }, { library }) {
+      await library.accounts.add(email, given(password));
+      return "ok";
+    },
+  }),
+  controlMethod({
+    name: "account_set_password",
+    summary: "Changes the password of an account",
+    ...PRIVATE_LOCAL,
+    isExtra: true,
+    params: z.object({ email, password }),
+    result: okResult,
+    async run({ email, password }, { library }) {
+      await library.accounts.setPassword(email, given(password));
+      return "ok";
+    },
+  }),
+  controlMethod({
+    name: "account_set_limits",
+    summary: "Replaces what an account may play by the Xtream Codes API",
+    ...PRIVATE_LOCAL,
+    isExtra: true,
+    params: z.object({
+      email,
+      max_streams: integer.describe("Streams at the same time; 0: no limit"),
+      groups: text.describe("Categories, subcategories or tags, separated by commas. None: all"),
+    }),
+    result: okResult,
+    async run({ email, max_streams: maxStreams = 0, groups = "" }, { library }) {
+      await library.accounts.setLimits(email, { maxStreams, groups: namesIn(groups) });
+      return "ok";
+    },
+  }),
+  controlMethod({
+    name: "account_remove",
+    summary: "Removes an account, and signs it out",
+    ...PRIVATE_LOCAL,
+    isExtra: true,
+    params: z.object({ email }),
+    result: okResult,
+    async run({ email }, { library }) {
+      await library.accounts.remove(email);
+      return "ok";
+    },
+  }),
 ];
+
+function namesIn(list: string): string[] {
+  return list
+    .split(",")
+    .map((name) => name.trim())
+    .filter(Boolean);
+}
+
+function given(password: string | undefined): string {
+  if (password === undefined) throw new SluiceError("missing_parameter", "password");
+  return password;
+}

@@ -26,6 +26,15 @@ export const accessMethods = [
     run: async (_, { library }) => ({ token: await library.access.token() }),
   }),
   controlMethod({
+    name: "renew_api_access_token",
+    summary: "Generates a new access token, and revokes the old one on all devices",
+    isExtra: true,
+    ...PRIVATE_LOCAL,
+    params: z.object({}),
+    result: z.object({ token: z.string().describe("64 hexadecimal digits") }),
+    run: async (_, { library }) => ({ token: await library.access.renewToken() }),
+  }),
+  controlMethod({
     name: "set_allow_remote_access",
     summary: "Allows or refuses clients of the Internet",
     ...PRIVATE_LOCAL,

@@ -4,6 +4,7 @@ import { confirmFirst } from "../parts/dialog.js";
 import { action, field, make } from "../parts/dom.js";
 import { t } from "../parts/text.js";
 import { copyLink, showToast } from "../parts/toast.js";
+import { accountsCard } from "./accounts.js";
 
 /**
  * @typedef {{ allow_intranet_access: boolean, allow_remote_access: boolean, addresses: string[] }} ServerSettings
@@ -24,6 +25,7 @@ export function accessView({ api }) {
   const account = make("div", {});
   const token = make("section", { class: "card" });
   const switches = make("div", {});
+  const accounts = accountsCard(api);
 
   /** @param {() => unknown} work */
   async function run(work) {
@@ -57,26 +59,20 @@ export function accessView({ api }) {
         await show();
       },
     );
+  const allowNetwork = action(t("Allow the network"), () =>
+    set("set_allow_intranet_access", true, t("Devices on the same network are now allowed")),
+  );
+  const blockNetwork = action(t("Block the network"), () =>
+    set("set_allow_intranet_access", false, t("Devices on the same network are now blocked")),
+  );
+  const openInternet = action(t("Allow the Internet…"), allowInternet, "danger");
+  const blockInternet = action(t("Block the Internet"), () =>
+    set("set_allow_remote_access", false, t("The Internet is now blocked")),
+  );
   switches.append(
-    make(
-      "div",
-      { id: "access-intranet", class: "buttons" },
-      action(t("Allow the network"), () =>
-        set("set_allow_intranet_access", true, t("Devices on the same network are now allowed")),
-      ),
-      action(t("Block the network"), () =>
-        set("set_allow_intranet_access", false, t("Devices on the same network are now blocked")),
-      ),
-    ),
+    make("div", { id: "access-intranet", class: "buttons" }, allowNetwork, blockNetwork),
     internet,
-    make(
-      "div",
-      { id: "access-internet", class: "buttons" },
-      action(t("Allow the Internet…"), allowInternet, "danger"),
-      action(t("Block the Internet"), () =>
-        set("set_allow_remote_access", false, t("The Internet is now blocked")),
-      ),
-    ),
+    make("div", { id: "access-internet", class: "buttons" }, openInternet, blockInternet),
   );
 
   async function show() {
@@ -90,8 +86,14 @@ export function accessView({ api }) {
     addresses.replaceChildren(
       ...server.addresses.map((url) => make("li", { class: "row-item" }, make("a", { href: url }, url))),
     );
+    allowNetwork.hidden = server.allow_intranet_access;
+    blockNetwork.hidden = !server.allow_intranet_access;
+    openInternet.hidden = server.allow_remote_access;
+    blockInternet.hidden = !server.allow_remote_access;
     // Only the engine's own computer may change access.
     switches.hidden = !api.isLocal;
+    accounts.element.hidden = !api.isLocal;
+    if (api.isLocal) await accounts.show();
     showToken();
     await showAccount();
   }
@@ -114,7 +116,21 @@ export function accessView({ api }) {
         "div",
         { class: "buttons" },
         api.isLocal ? action(t("Copy the access token"), () => copyLink(api.token)) : forget,
+        api.isLocal ? action(t("Renew the access token…"), askToRenew) : undefined,
       ),
+    );
+  }
+
+  function askToRenew() {
+    confirmFirst(
+      t("Renew the access token?"),
+      t("Other devices and programs can then change nothing until they get the new token."),
+      t("Renew"),
+      async () => {
+        await api.call("renew_api_access_token");
+        await api.enter();
+        showToast(t("The access token is renewed"));
+      },
     );
   }
 
@@ -137,10 +153,7 @@ export function accessView({ api }) {
           await showAccount();
         });
       });
-      account.replaceChildren(
-        make("p", {}, t("No account is signed in. The command sluice account creates one.")),
-        form,
-      );
+      account.replaceChildren(make("p", {}, t("No account is signed in.")), form);
       return;
     }
     const signOut = action(t("Sign out"), () =>
@@ -163,7 +176,8 @@ export function accessView({ api }) {
       problem,
       make("section", { class: "card" }, make("h2", {}, t("Networks")), intranet, switches, addresses),
       token,
-      make("section", { class: "card" }, make("h2", {}, t("Account")), account),
+      accounts.element,
+      make("section", { class: "card" }, make("h2", {}, t("Sign-in of this engine")), account),
     ),
     show: () => run(show),
   };
