@@ -81,7 +81,11 @@ export function connectDevices(button, { playing, started }) {
  * @param {(error: unknown) => void} problem
  */
 function openList(api, place, choose, problem) {
-  const note = make("p", { class: "device-note", role: "status" }, t("Looking for televisions and players…"));
+  const note = make(
+    "p",
+    { class: "device-note", role: "status" },
+    t("Looking for Chromecasts, DLNA televisions and Kodi in the network of the engine's computer…"),
+  );
   const list = make("div", { class: "sheet" });
   place.replaceChildren(list, note);
   /** @type {Map<string, HTMLButtonElement>} */
@@ -117,7 +121,9 @@ function openList(api, place, choose, problem) {
       note.textContent =
         players.length > 0
           ? ""
-          : t("No television or player was found yet. It must be on and in the same network.");
+          : t(
+              "Nothing is found yet; the search continues. Turn on a Chromecast, a DLNA television or Kodi in the same network as the engine's computer. Kodi also has to allow remote control: Settings › Services › Control.",
+            );
   };
   return repeat(read, LIST_EVERY_MS, problem);
 }

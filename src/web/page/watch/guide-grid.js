@@ -163,7 +163,7 @@ export function openGuideGrid({ page, play }) {
           play(item);
         },
       },
-      make("small", {}, String(index + 1)),
+      make("small", {}, item.number ?? String(index + 1)),
       make("bdi", {}, item.title.slice(0, 60)),
     );
     name.style.width = `${nameWidth}px`;

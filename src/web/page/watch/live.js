@@ -71,6 +71,8 @@ export class LiveControls {
   }
 
   #show() {
+    // A film has no live edge.
+    if (this.#last === 0) return;
     const { live, liveState, goLive, liveWindow, liveBack, liveLength, video } = this.#page;
     const behind = this.#behindSeconds;
     const isBehind = behind > EDGE_SECONDS;
