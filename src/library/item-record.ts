@@ -136,22 +136,30 @@ export function decodeItem(id: number, value: unknown): StoredItem | undefined {
   return { item, source: source as Partial<SourceMembers> };
 }
 
+/** The members of a record in alphabetical order: stores that compare records as text need not sort them again. */
+const RECORD_MEMBERS = [
+  ...Object.keys(DEFAULTS),
+  "title",
+  "content",
+  "createdAt",
+  "updatedAt",
+  "source",
+].sort();
+
 /** Encodes an item without its default values. */
 export function encodeItem({ item, source }: StoredItem): Readonly<Record<string, unknown>> {
   const record: Record<string, unknown> = {};
-  const { id: _, content, ...members } = item;
-  for (const name of Object.keys(members) as (keyof typeof members)[])
-    if (!isDefault(name, members[name])) record[name] = members[name];
-  if (item.updatedAt === item.createdAt) delete record.updatedAt;
-  record.content = compactContent(content);
-  const values = Object.entries(source);
-  if (values.length > 0)
-    record.source = Object.fromEntries(
-      values.map(([name, value]) => [
-        name,
-        name === "content" ? compactContent(value as ItemContent) : value,
-      ]),
-    );
+  for (const name of RECORD_MEMBERS) {
+    if (name === "source") {
+      const names = Object.keys(source).sort() as (keyof typeof source)[];
+      if (names.length > 0)
+        record.source = Object.fromEntries(names.map((of) => [of, compact(of, source[of])]));
+      continue;
+    }
+    const value = item[name as keyof Item];
+    const isSame = name === "updatedAt" && value === item.createdAt;
+    if (!isSame && !isDefault(name, value)) record[name] = compact(name, value);
+  }
   return record;
 }
 
@@ -167,13 +175,14 @@ function isDefault(name: string, value: unknown): boolean {
   return value === standard || (Array.isArray(standard) && Array.isArray(value) && value.length === 0);
 }
 
-function compactContent(content: ItemContent): Partial<ItemContent> {
-  const { transport, contentId, infohash, magnet, url } = content;
+function compact(name: string, value: unknown): unknown {
+  if (name !== "content") return value;
+  const { transport, contentId, infohash, magnet, url } = value as ItemContent;
   return {
-    ...(transport !== "bt" && { transport }),
     ...(contentId !== null && { contentId }),
     ...(infohash !== null && { infohash }),
     ...(magnet !== null && { magnet }),
+    ...(transport !== "bt" && { transport }),
     ...(url !== null && { url }),
   };
 }

@@ -5,7 +5,7 @@ import { connectRedis, parseRedisUrl, type RedisClient, readTlsFiles } from "./k
 import { FOLLOW_TIMEOUT_MS, pause, RedisReplica } from "./kv-redis-replica.ts";
 import { valuesReply } from "./kv-redis-replies.ts";
 import { ALL_KEYS, COMMIT, KEY_SEPARATOR, type RedisKeys, redisKeys } from "./kv-redis-scripts.ts";
-import { type CheckedChange, canonicalJson, checkedChange, checkedKey } from "./kv-values.ts";
+import { type CheckedChange, checkedChange, checkedKey } from "./kv-values.ts";
 
 /** A start waits this long for the server. */
 const START_MS = 13_000;
@@ -173,7 +173,7 @@ class RedisStore implements KeyValueStore {
       key,
       expected === undefined ? "-" : `=${expected}`,
     ]);
-    const set = new Map([...change.set].map(([key, json]) => [key, canonicalJson(JSON.parse(json))]));
+    const { set } = change;
     const deleted = [...change.delete];
     const changed = [...new Set([...deleted, ...set.keys()])].join(KEY_SEPARATOR);
     const logged = changed.length > MAX_LOGGED ? ALL_KEYS : changed;
@@ -188,7 +188,7 @@ class RedisStore implements KeyValueStore {
           const checkedKeys = change.check.map(([key]) => key);
           const { numbers, values } = valuesReply(answer, "EVALSHA (commit)", 2, checkedKeys.length);
           const [isDone, at] = numbers as [number, number];
-          if (isDone === 1) this.#replica.wrote({ ...change, set }, at);
+          if (isDone === 1) this.#replica.wrote(change, at);
           else this.#replica.refused(checkedKeys, at, values);
           return isDone === 1;
         } catch (error) {

@@ -58,6 +58,24 @@ export function keyValueSuite(
     if (!isForgetful) assert.deepEqual(await (await again()).get("a"), expected);
   });
 
+  check("a check holds whatever the order of members, at any depth", async (store) => {
+    const inOrder = [
+      { a: 1, b: { "10": 1, "9": 2, c: [] } },
+      { b: 1, list: [{ d: 1, e: 2 }] },
+    ];
+    const others = [
+      { b: { c: [], "9": 2, "10": 1 }, a: 1 },
+      { list: [{ e: 2, d: 1 }], b: 1 },
+    ];
+    for (const [index, value] of [...inOrder, ...others].entries()) {
+      const key = `order/${index}`;
+      await store.commit({ set: [[key, value]] });
+      for (const same of [inOrder[index % 2], others[index % 2]])
+        assert.equal(await store.commit({ check: [[key, same]] }), true, `${key}: ${JSON.stringify(same)}`);
+      assert.equal(await store.commit({ check: [[key, { ...value, z: 1 }]] }), false);
+    }
+  });
+
   check("list yields the prefix in byte order", async (store) => {
     // In UTF-16 order the last key would precede the one with U+FF61.
     const keys = ["p", "p/", "p/A", "p/a", "p/b", "p/b/c", "p/é", "p/\uff61", "p/\u{1f600}"];
