@@ -42,5 +42,5 @@ test("deploy/cluster: the compose file finds the line of the nginx example that 
   const [, pattern] = /sed 's\/(.+?)\/server engine-1:6878/.exec(textOf("cluster/compose.yml"))!;
   // Groups of basic regular expressions have backslashes.
   const lines = textOf("edge/nginx.conf").match(new RegExp(pattern!.replace(/\\([()])/g, "$1"), "g"));
-  assert.deepEqual(lines, ["server 127.0.0.1:6878 max_fails=1 fail_timeout=10s;"]);
+  assert.deepEqual(lines, ["server 127.0.0.1:6878 max_fails=3 fail_timeout=10s;"]);
 });

@@ -20,11 +20,11 @@ export async function edgeExample(
   log?: string,
 ): Promise<string> {
   const text = await readFile(EXAMPLE, "utf8");
-  const servers = engines.map(({ url }) => `server ${new URL(url).host} max_fails=1 fail_timeout=10s;`);
+  const servers = engines.map(({ url }) => `server ${new URL(url).host} max_fails=3 fail_timeout=10s;`);
   const asked =
     'map $upstream_addr $asked { default 1; "" 0; } log_format asked "$uri $upstream_addr $upstream_status";';
   const changes = [
-    ["server 127.0.0.1:6878 max_fails=1 fail_timeout=10s;", servers.join("\n")],
+    ["server 127.0.0.1:6878 max_fails=3 fail_timeout=10s;", servers.join("\n")],
     ["/var/cache/nginx/sluice", `${folder}/cache`],
     [
       "listen 80;",
