@@ -4,6 +4,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { MAX_BROADCASTS } from "../../src/live/broadcast/broadcasts.ts";
 import { edgeExample, startNginxWith } from "../interop/nginx.ts";
 import { startRedis } from "../interop/redis-server.ts";
 import { type EngineProcess, runtimeCommand, startEngine } from "../parts/engine.ts";
@@ -46,7 +47,7 @@ const head = [
   "nginx",
   "engines",
   "Redis",
-  "source",
+  "sources",
   "generator",
   "engines MiB",
   "segments",
@@ -57,16 +58,14 @@ console.log(markdownTable([...head, ...more], rows));
 async function measureChannels(channels: number): Promise<void> {
   const redis = await startRedis(scratch.file(`redis-${channels}`));
   const engines: EngineProcess[] = [];
-  const source = await startEngine({
-    env: { SLUICE_TRACKER_SERVER: "own", SLUICE_MAX_TRANSFERS: "1000", SLUICE_LOG: "error" },
-    dataDir: scratch.file(`source-${channels}`),
-  });
+  const sources: EngineProcess[] = [];
   const start = (n: number) =>
     startEngine({
       env: {
         ...{ SLUICE_STORE: redis.url, SLUICE_ALLOWED_HOSTS: "edge.test", SLUICE_LOG: "error" },
         // The engines find the source as with any tracker.
-        ...{ SLUICE_TRACKERS: `${source.url}/announce`, SLUICE_MAX_TRANSFERS: "1000" },
+        SLUICE_TRACKERS: sources.map(({ url }) => `${url}/announce`).join(","),
+        SLUICE_MAX_TRANSFERS: "1000",
       },
       dataDir: scratch.file(`engine-${channels}-${n}`),
       ...(ports[n] !== undefined && { httpPort: ports[n] }),
@@ -74,7 +73,14 @@ async function measureChannels(channels: number): Promise<void> {
   const ports: number[] = [];
   try {
     const infohashes: string[] = [];
-    for (let n = 0; n < channels; n++) infohashes.push(await startChannel(source, `${n}`));
+    for (let n = 0; n < channels; n++) {
+      if (n % MAX_BROADCASTS === 0) {
+        const dataDir = scratch.file(`source-${channels}-${n}`);
+        const env = { SLUICE_TRACKER_SERVER: "own", SLUICE_LOG: "error" };
+        sources.push(await startEngine({ env, dataDir }));
+      }
+      infohashes.push(await startChannel(sources.at(-1)!, `${n}`));
+    }
     for (let n = 0; n < ENGINES; n++) {
       const engine = await start(n);
       engines.push(engine);
@@ -96,9 +102,9 @@ async function measureChannels(channels: number): Promise<void> {
         load.child.kill("SIGUSR2");
         const parts = () => ({
           nginx: usageOf(nginx.pid).cpuSeconds,
-          engines: engines.reduce((sum, { pid }) => sum + usageOf(pid).cpuSeconds, 0),
+          engines: secondsOf(engines),
           redis: usageOf(redis.pid).cpuSeconds,
-          source: usageOf(source.pid).cpuSeconds,
+          sources: secondsOf(sources),
           load: usageOf(load.pid).cpuSeconds,
         });
         const [before, begun] = [parts(), performance.now()];
@@ -123,7 +129,7 @@ async function measureChannels(channels: number): Promise<void> {
         rows.push([
           ...[String(channels), viewers.toLocaleString("en")],
           // Engines that were killed took their time with them.
-          ...(["nginx", "engines", "redis", "source", "load"] as const).map((part) =>
+          ...(["nginx", "engines", "redis", "sources", "load"] as const).map((part) =>
             part === "engines" && kills > 0 ? "" : `${share(part).toFixed(1)} %`,
           ),
           ...[
@@ -145,9 +151,13 @@ async function measureChannels(channels: number): Promise<void> {
       await nginx.stop();
     }
   } finally {
-    await Promise.all([...engines, source].map((one) => one.stop()));
+    await Promise.all([...engines, ...sources].map((one) => one.stop()));
     await redis.stop();
   }
+}
+
+function secondsOf(engines: readonly EngineProcess[]): number {
+  return engines.reduce((sum, { pid }) => sum + usageOf(pid).cpuSeconds, 0);
 }
 
 /** Starts a broadcast of the test pattern, and returns its infohash. */
