@@ -9,12 +9,15 @@ const STORED = "sluice-display";
 
 /** @typedef {{ theme?: string, size?: string }} Display */
 
+/** The names of televisions and their sticks in user agents: they have the pixels of a desktop, but are seen from the sofa. */
+const TELEVISION = /TV\b|Web0S|BRAVIA|VIDAA|\bAFT[A-Z]|CrKey/;
+
 /** Applies the user's choices of colours and size. */
 export function applyDisplay() {
   const { theme = "", size = "" } = stored();
   const { dataset } = document.documentElement;
   dataset.theme = theme;
-  dataset.size = size;
+  dataset.size = size || (TELEVISION.test(navigator.userAgent) ? "large" : "");
 }
 
 /** Opens the dialog for language, colours and size. */

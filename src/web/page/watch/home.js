@@ -75,7 +75,7 @@ export class Home {
     };
     return make(
       "li",
-      { class: "home-card" },
+      { class: "home-card home-film" },
       make(
         "button",
         { type: "button", class: "home-play", onclick: () => playFilm(film) },
