@@ -7,7 +7,7 @@ import { run } from "../parts/process.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 import { makeMedia } from "../remux/make-media.ts";
-import { LAUNCH } from "../web/chromium-launch.ts";
+import { LAUNCH, openPage } from "../web/chromium-launch.ts";
 import { decodesSilently, frameHashes } from "./judges.ts";
 import { type MediaServer, slidingManifest, startMediaServer } from "./media-server.ts";
 import { chirp, JUDGED_RATE, match, soundOf } from "./sound-judge.ts";
@@ -139,8 +139,7 @@ describe("HLS of other servers in fragmented MP4 with sound that browsers do not
       const browser: Browser = await chromium.launch(LAUNCH);
       try {
         for (const name of ["ac3-both", "eac3-split", "dts-both"]) {
-          const page = await browser.newPage();
-          page.setDefaultTimeout(60_000);
+          const page = await openPage(browser);
           await page.goto(`${engine.url}/`);
           await page.fill("#link", `${server.url}/${name}.m3u8`);
           await page.click("#play");

@@ -8,7 +8,7 @@ import { type PlainSeeder, startSeeder } from "../parts/plain-seeder.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { makeCaptionedFilm } from "./captioned-film.ts";
-import { LAUNCH } from "./chromium-launch.ts";
+import { LAUNCH, openPage } from "./chromium-launch.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg");
 
@@ -68,13 +68,10 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     magnet = `magnet:?xt=urn:btih:${torrent.infohash}&dn=films&x.pe=127.0.0.1:${seeder.port}`;
     engine = await startEngine();
     browser = await chromium.launch(LAUNCH);
-    page = await browser.newPage({ viewport: { width: 1100, height: 1000 }, colorScheme: "dark" });
-    page.setDefaultTimeout(75_000);
-    page.on("pageerror", (error) => scriptErrors.push(String(error)));
-    page.on("console", (message) => {
-      if (message.type() === "error" && /Content.Security|Uncaught/i.test(message.text())) {
-        scriptErrors.push(message.text());
-      }
+    page = await openPage(browser, {
+      viewport: { width: 1100, height: 1000 },
+      colorScheme: "dark",
+      faults: scriptErrors,
     });
   }, SLOW);
   after(async () => {
@@ -143,8 +140,7 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
   });
 
   test("playback continues on another screen at the same position", SLOW, async () => {
-    const tv = await browser.newPage({ viewport: { width: 1100, height: 900 } });
-    tv.setDefaultTimeout(75_000);
+    const tv = await openPage(browser, { viewport: { width: 1100, height: 900 } });
     try {
       await tv.goto(`${engine.url}/`);
       await tv.click("#receive");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { type EngineProcess, freePort, startEngine } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
-import { LAUNCH } from "./chromium-launch.ts";
+import { LAUNCH, openPage } from "./chromium-launch.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg");
 
@@ -32,12 +32,10 @@ describe("the Studio and the Control room in Chromium", { timeout: 300_000 }, ()
     engine = await startEngine();
     ({ token } = await call("get_api_access_token"));
     browser = await chromium.launch(LAUNCH);
-    page = await browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: "dark" });
-    page.setDefaultTimeout(75_000);
-    page.on("pageerror", (error) => scriptErrors.push(String(error)));
-    page.on("console", (message) => {
-      if (message.type() === "error" && /Content.Security|Uncaught/i.test(message.text()))
-        scriptErrors.push(message.text());
+    page = await openPage(browser, {
+      viewport: { width: 1280, height: 800 },
+      colorScheme: "dark",
+      faults: scriptErrors,
     });
   }, SLOW);
   after(async () => {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { startSeeder } from "../parts/plain-seeder.ts";
 import { run } from "../parts/process.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
-import { LAUNCH } from "./chromium-launch.ts";
+import { LAUNCH, openPage, VIEWER } from "./chromium-launch.ts";
 import { factsOf, figuresOf, plays, until } from "./viewer-parts.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg");
@@ -20,7 +20,7 @@ describe("viewers of a film in Chromium", { timeout: 600_000 }, () => {
   let engine: EngineProcess;
   let browser: Browser;
   let infohash: string;
-  const contexts: BrowserContext[] = [];
+  const opened: Page[] = [];
 
   before(async () => {
     scratch = await tempFolder("film-viewers");
@@ -53,17 +53,15 @@ describe("viewers of a film in Chromium", { timeout: 600_000 }, () => {
     script: () => void = watchSegments,
     prepare: (page: Page) => Promise<unknown> = async () => {},
   ): Promise<Page> => {
-    const context = await browser.newContext({ viewport: { width: 640, height: 480 } });
-    contexts.push(context);
-    const page = await context.newPage();
-    page.setDefaultTimeout(100_000);
+    const page = await openPage(browser, VIEWER);
+    opened.push(page);
     await page.addInitScript(script);
     await prepare(page);
     await page.goto(`${engine.url}/watch/${infohash}`);
     return page;
   };
   const closeAll = async () => {
-    for (const context of contexts.splice(0)) await context.close();
+    for (const page of opened.splice(0)) await page.close();
   };
 
   test(

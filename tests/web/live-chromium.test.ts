@@ -6,7 +6,7 @@ import { type BroadcastProcess, startBroadcast, watchUrl } from "../parts/live-b
 import { testsThatNeed } from "../parts/needs.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
-import { LAUNCH } from "./chromium-launch.ts";
+import { LAUNCH, openPage } from "./chromium-launch.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium");
 const { test: ffmpegTest } = await testsThatNeed("chromium", "ffmpeg");
@@ -33,14 +33,12 @@ describe("a live stream on the start page in Chromium", { timeout: 600_000 }, ()
     source = await startBroadcast("test-pattern", options);
     engine = await startEngine();
     browser = await chromium.launch(LAUNCH);
-    page = await browser.newPage({ viewport: { width: 1100, height: 1000 }, colorScheme: "dark" });
-    page.setDefaultTimeout(75_000);
-    page.on("pageerror", (error) => scriptErrors.push(String(error)));
-    page.on("request", (request) => requests.push(request.url()));
-    page.on("console", (message) => {
-      if (message.type() === "error" && /Content.Security|Uncaught/i.test(message.text()))
-        scriptErrors.push(message.text());
+    page = await openPage(browser, {
+      viewport: { width: 1100, height: 1000 },
+      colorScheme: "dark",
+      faults: scriptErrors,
     });
+    page.on("request", (request) => requests.push(request.url()));
   }, SLOW);
   after(async () => {
     await browser?.close();
@@ -124,8 +122,7 @@ describe("a live stream in two qualities on the start page in Chromium", { timeo
       const engine = await startEngine();
       const browser = await chromium.launch(LAUNCH);
       try {
-        const page = await browser.newPage({ viewport: { width: 1100, height: 1000 } });
-        page.setDefaultTimeout(75_000);
+        const page = await openPage(browser, { viewport: { width: 1100, height: 1000 } });
         await page.goto(`${engine.url}/`);
         await page.fill("#link", `sluice:?magnet=${encodeURIComponent(source.magnet)}`);
         await page.click("#play");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 import { startEngine } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
-import { LAUNCH } from "./chromium-launch.ts";
+import { LAUNCH, openPage } from "./chromium-launch.ts";
 
 const { test } = await testsThatNeed("chromium");
 
@@ -16,8 +16,7 @@ test(
     const engine = await startEngine();
     const browser = await chromium.launch(LAUNCH);
     t.after(() => browser.close());
-    const page = await browser.newPage();
-    page.setDefaultTimeout(40_000);
+    const page = await openPage(browser);
     await page.goto(`${engine.url}/`);
     await page.locator("#playlist-nothing:not([hidden])").waitFor();
     await page.evaluate(async () => {

@@ -7,7 +7,7 @@ import { type PlainSeeder, startSeeder } from "../parts/plain-seeder.ts";
 import { run } from "../parts/process.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
-import { LAUNCH } from "./chromium-launch.ts";
+import { LAUNCH, openPage } from "./chromium-launch.ts";
 import { PAGES } from "./journeys.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg");
@@ -16,6 +16,13 @@ const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpe
 const SLOW = { timeout: 120_000 };
 /** The most that the place Watch loads before a player is needed, in compressed bytes. */
 const FIRST_LOAD_BYTES = 150_000;
+
+/** A television of 2019. */
+const TELEVISION = {
+  viewport: { width: 1920, height: 1080 },
+  userAgent:
+    "Mozilla/5.0 (SMART-TV; Linux; Tizen 5.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/69.0.3497.106 TV Safari/537.36",
+} as const;
 
 /** Runs in the page before its scripts: removes functions that Chromium 69 does not have. */
 function forgetNewFunctions(): void {
@@ -73,9 +80,7 @@ describe("the app in a browser without the functions of the years after 2018", {
     magnet = `magnet:?xt=urn:btih:${torrent.infohash}&dn=films&x.pe=127.0.0.1:${seeder.port}`;
     engine = await startEngine();
     browser = await chromium.launch(LAUNCH);
-    page = await browser.newPage({ viewport: { width: 1280, height: 720 }, hasTouch: false });
-    page.setDefaultTimeout(60_000);
-    page.on("pageerror", (error) => faults.push(String(error)));
+    page = await openPage(browser, { ...TELEVISION, faults });
     await page.addInitScript(forgetNewFunctions);
     await page.goto(`${engine.url}/`);
   }, SLOW);
@@ -84,6 +89,10 @@ describe("the app in a browser without the functions of the years after 2018", {
     await engine?.stop();
     await seeder?.stop();
     await scratch?.remove();
+  });
+
+  test("the text is large on a television", SLOW, async () => {
+    await page.locator("html[data-size=large]").waitFor();
   });
 
   test(

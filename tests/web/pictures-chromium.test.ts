@@ -9,7 +9,7 @@ import { run } from "../parts/process.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { scratchFile } from "../remux/make-media.ts";
-import { LAUNCH } from "./chromium-launch.ts";
+import { LAUNCH, openPage } from "./chromium-launch.ts";
 
 const { describe, test } = await testsThatNeed("chromium", "ffmpeg");
 
@@ -87,8 +87,7 @@ describe("DVB subtitles of transport streams in Chromium", { timeout: 300_000 },
           file: `magnet:?xt=urn:btih:${torrent.infohash}&dn=films&x.pe=127.0.0.1:${seeder.port}`,
         };
         for (const [name, link] of Object.entries(links)) {
-          const page = await browser.newPage({ viewport: { width: 1100, height: 1000 } });
-          page.setDefaultTimeout(60_000);
+          const page = await openPage(browser, { viewport: { width: 1100, height: 1000 } });
           await page.goto(`${engine.url}/`);
           await page.fill("#link", link);
           await page.click("#play");

@@ -10,7 +10,7 @@ import { testsThatNeed } from "../parts/needs.ts";
 import { type PlainSeeder, startSeeder } from "../parts/plain-seeder.ts";
 import { run } from "../parts/process.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
-import { LAUNCH } from "./chromium-launch.ts";
+import { LAUNCH, openPage } from "./chromium-launch.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg", "mpv");
 
@@ -105,7 +105,7 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
       },
     });
     browser = await chromium.launch(LAUNCH);
-    page = await openPage();
+    page = await openStart();
   }, SLOW);
   after(async () => {
     await browser?.close();
@@ -115,19 +115,12 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     await scratch?.remove();
   });
 
-  async function openPage(options: BrowserContextOptions = {}): Promise<Page> {
-    const context = await browser.newContext({
+  async function openStart(options: BrowserContextOptions = {}): Promise<Page> {
+    const opened = await openPage(browser, {
       viewport: { width: 1100, height: 1000 },
       colorScheme: "dark",
+      faults: scriptErrors,
       ...options,
-    });
-    const opened = await context.newPage();
-    opened.setDefaultTimeout(75_000);
-    opened.on("pageerror", (error) => scriptErrors.push(String(error)));
-    opened.on("console", (message) => {
-      if (message.type() === "error" && /Content.Security|Uncaught/i.test(message.text())) {
-        scriptErrors.push(message.text());
-      }
     });
     await opened.goto(`${engine.url}/`);
     return opened;
@@ -405,7 +398,7 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     "another device of the network is read-only, and can edit with the token, also after a reload",
     SLOW,
     async () => {
-      const guest = await openPage(NEIGHBOUR);
+      const guest = await openStart(NEIGHBOUR);
       await guest.locator("#playlist-read-only:not([hidden])").waitFor();
       await counts(guest, 1007);
       assert.equal(await guest.locator(".item-star").count(), 0);

@@ -7,7 +7,7 @@ import { TestPattern } from "../../src/media/test-pattern/test-pattern.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
-import { LAUNCH } from "./chromium-launch.ts";
+import { LAUNCH, openPage } from "./chromium-launch.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium");
 
@@ -62,10 +62,8 @@ describe("recordings in Chromium", { timeout: 300_000 }, () => {
   }
 
   test("a channel is recorded from its menu, then stopped, downloaded and deleted", SLOW, async () => {
-    const page = await browser.newPage();
-    page.setDefaultTimeout(90_000);
     const problems: string[] = [];
-    page.on("pageerror", (error) => problems.push(String(error)));
+    const page = await openPage(browser, { faults: problems });
     await page.goto(engine.url);
     await page.locator(".item-title").first().waitFor();
     await page.getByRole("button", { name: "Menu of News" }).click();

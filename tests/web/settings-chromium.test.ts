@@ -4,7 +4,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { type EngineProcess, startEngine } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
-import { LAUNCH } from "./chromium-launch.ts";
+import { LAUNCH, openPage } from "./chromium-launch.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium");
 
@@ -43,8 +43,7 @@ describe("the settings in Chromium", { timeout: 400_000 }, () => {
   before(async () => {
     engine = await startEngine();
     browser = await chromium.launch(LAUNCH);
-    page = await browser.newPage({ serviceWorkers: "allow" });
-    page.setDefaultTimeout(40_000);
+    page = await openPage(browser);
   }, SLOW);
   after(async () => {
     await browser?.close();

@@ -11,7 +11,7 @@ import { run } from "../parts/process.ts";
 import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { scratchFile } from "../remux/make-media.ts";
-import { LAUNCH } from "./chromium-launch.ts";
+import { LAUNCH, openPage } from "./chromium-launch.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg");
 
@@ -74,8 +74,7 @@ describe("sound that browsers do not play, in Chromium", { timeout: 600_000 }, (
 
   /** Opens a link and hears each audio track. `seek`: at another position. */
   async function hearAll(link: string, seeks: boolean): Promise<void> {
-    const page = await browser.newPage();
-    page.setDefaultTimeout(60_000);
+    const page = await openPage(browser);
     const original: string[] = [];
     page.on("request", (request) => /\.a50\d\.ts$/.test(request.url()) && original.push(request.url()));
     await page.addInitScript(recordAppends);

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 import { loadWebAssets } from "../../src/web/assets.ts";
 import { staticViewer } from "../../src/web/static-viewer.ts";
 import { startEngine, startSession } from "../parts/engine.ts";
 import { type BroadcastProcess, startBroadcast } from "../parts/live-broadcast.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { inRealTime } from "../parts/real-time.ts";
-import { LAUNCH } from "./chromium-launch.ts";
+import { LAUNCH, openPage, VIEWER } from "./chromium-launch.ts";
 import { factsOf, figuresOf, plays, until } from "./viewer-parts.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium");
@@ -23,7 +23,7 @@ const SHOTS = process.env.PAGE_SCREENSHOTS;
 describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
   let source: BroadcastProcess;
   let browser: Browser;
-  const contexts: BrowserContext[] = [];
+  const opened: Page[] = [];
   const requests: string[] = [];
   const problems: string[] = [];
 
@@ -40,22 +40,15 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
 
   /** Opens a viewer; `script` runs in its page first. */
   const open = async (script?: () => void, url?: string): Promise<Page> => {
-    const context = await browser.newContext({ viewport: { width: 640, height: 480 } });
-    contexts.push(context);
-    const page = await context.newPage();
-    page.setDefaultTimeout(100_000);
+    const page = await openPage(browser, { ...VIEWER, faults: problems });
+    opened.push(page);
     page.on("request", (request) => requests.push(request.url()));
-    page.on("pageerror", (error) => problems.push(String(error)));
-    page.on("console", (message) => {
-      if (message.type() === "error" && /Content.Security|Uncaught/i.test(message.text()))
-        problems.push(message.text());
-    });
     if (script) await page.addInitScript(script);
     await page.goto(url ?? `${source.url}/watch/${source.infohash}`);
     return page;
   };
   const closeAll = async () => {
-    for (const context of contexts.splice(0)) await context.close();
+    for (const page of opened.splice(0)) await page.close();
   };
 
   test(
@@ -79,7 +72,7 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
         .filter({ hasText: /2 connected/ })
         .waitFor();
       if (SHOTS !== undefined) await pages[0]!.screenshot({ path: `${SHOTS}/viewer.png` });
-      await contexts[0]!.close();
+      await opened[0]!.close();
       for (const page of pages.slice(1)) await plays(page, 3);
       for (const page of pages.slice(1)) assert.equal((await factsOf(page)).isFallback, false);
     }),
