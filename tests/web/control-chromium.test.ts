@@ -243,6 +243,7 @@ describe("the Studio and the Control room in Chromium", { timeout: 300_000 }, ()
     await call("watched_set", { ...film, position: "60", duration: "6000" });
     await choose(await download.path());
     const row = dialog().getByRole("row", { name: /^Films to continue/ });
+    await row.waitFor();
     assert.deepEqual(await row.getByRole("cell").allTextContents(), ["1", "0"]);
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/restore.png` });
     await dialog().getByRole("button", { name: "Replace and restart" }).click();
