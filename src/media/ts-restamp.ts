@@ -42,6 +42,8 @@ export interface FirstTimes {
 export class TsRestamper {
   #offset = 0;
   #spans = new Map<number, Span>();
+  /** The durations of units of the stream before, for PIDs that have only one unit since. */
+  #lastSteps: ReadonlyMap<number, number> = new Map();
   readonly #sourceCounters = new Map<number, number>();
   readonly #writtenCounters = new Map<number, number>();
   /** The last PCR as written, in 90 kHz ticks. */
@@ -60,6 +62,7 @@ export class TsRestamper {
         const next = wrapTicks(time + step + this.#offset);
         if (end === undefined || deltaTicks(next, end) > 0) end = next;
       }
+    this.#lastSteps = new Map([...this.#spans].map(([pid, { step }]) => [pid, step]));
     this.#spans = new Map();
     this.#sourceCounters.clear();
     this.#sourceClock = undefined;
@@ -153,7 +156,10 @@ export class TsRestamper {
       shown: before && isNext && deltaTicks(pts, before.shown) < 0 ? before.shown : pts,
       ticks: (before?.ticks ?? 0) + Math.max(0, step),
       // Units of sound hold several frames, and not always the same number.
-      step: Math.max(isNext ? step : 0, Math.floor((before?.step ?? 0) * STEP_DECAY)),
+      step: Math.max(
+        isNext ? step : 0,
+        Math.floor((before?.step ?? this.#lastSteps.get(pid) ?? 0) * STEP_DECAY),
+      ),
     });
   }
 }

@@ -11,11 +11,11 @@ import { seededRandom } from "../seeded-random.ts";
 import { readTsPacket } from "./read-ts-packet.ts";
 
 /** Two seconds with ten frames each, whose times end shortly before the wrap. */
-function file(): Uint8Array {
+function file(count = 20): Uint8Array {
   const muxer = new TsMuxer([{ codec: "h264", language: "und" }]);
   const from = TICKS_MODULUS / 90_000 - 13;
   return muxer.segment(
-    Array.from({ length: 20 }, (_, i) => ({
+    Array.from({ length: count }, (_, i) => ({
       ...{ track: 0, ptsSeconds: from + i / 10, durationSeconds: 0.1, isKey: i === 0 },
       data: new Uint8Array(500).fill(i + 1),
     })),
@@ -51,6 +51,26 @@ test("TsRestamper: each pass is shifted by the duration of the file", () => {
   assert.equal(b.pcr - a.pcr, 180_000);
   assert.equal(b.pts - a.pts, 180_000);
 });
+
+test("TsRestamper.join: a stream of one unit is followed by the next one after its duration", () => {
+  const restamper = new TsRestamper();
+  const streams = [file(), file(1), file()].map((packets) => {
+    const first = readPesHeader(packets, payloadStartAt(packets, unitAt(packets)));
+    restamper.join({ dts: first.dts!, pts: first.pts!, clock: undefined });
+    restamper.restamp(packets);
+    return packets;
+  });
+  const { faults } = checkTs(new Uint8Array(Buffer.concat(streams)));
+  assert.deepEqual(
+    faults.filter((fault) => /DTS/.test(fault)),
+    [],
+  );
+});
+
+/** The offset of the first packet with a PES header. */
+function unitAt(packets: Uint8Array): number {
+  for (let at = 0; ; at += 188) if (readTsPacket(packets, at).pcr !== undefined) return at;
+}
 
 test("TsRestamper: damaged packets keep their length and PID", () => {
   const random = seededRandom(9);
