@@ -24,6 +24,8 @@ export interface TsSegment {
 export interface TsSegmenterOptions {
   /** A segment ends at the first key frame after this time (default 6). */
   readonly targetSeconds?: number;
+  /** The same for the first segment, if it is to be ready sooner. */
+  readonly firstSeconds?: number;
   /** Size limit of a segment without a key frame to cut at (default 32 MiB: 6 s of 40 Mbit/s). */
   readonly maxSegmentBytes?: number;
 }
@@ -62,6 +64,8 @@ const STRADDLE_TICKS = 0.5 * TICKS_PER_SECOND;
  */
 export class TsSegmenter {
   readonly #targetTicks: number;
+  /** The same for the present segment. */
+  #dueTicks: number;
   readonly #maxBytes: number;
   readonly #aligner = new PacketAligner();
   readonly #tables = new TableReader();
@@ -84,6 +88,8 @@ export class TsSegmenter {
 
   constructor(options: TsSegmenterOptions = {}) {
     this.#targetTicks = (options.targetSeconds ?? 6) * TICKS_PER_SECOND;
+    this.#dueTicks =
+      options.firstSeconds === undefined ? this.#targetTicks : options.firstSeconds * TICKS_PER_SECOND;
     this.#maxBytes = options.maxSegmentBytes ?? 32 * 1024 * 1024;
   }
 
@@ -179,7 +185,7 @@ export class TsSegmenter {
     }
     const ticks = this.#ticks - this.#start.ticks;
     const isDue =
-      ticks >= this.#targetTicks - this.#frameTicks / 2 || this.#hasJumped || this.#next !== this.#programme;
+      ticks >= this.#dueTicks - this.#frameTicks / 2 || this.#hasJumped || this.#next !== this.#programme;
     const isOverLimit = ticks >= MAX_TARGETS_WITHOUT_KEY * this.#targetTicks || unit.at >= this.#maxBytes;
     if ((isDue && isKey) || isOverLimit) this.#end = boundary;
   }
@@ -208,6 +214,7 @@ export class TsSegmenter {
       after = packets.subarray(end.at, waitEnd);
     }
     done.push(this.#cut(end, end.at + after.length));
+    this.#dueTicks = this.#targetTicks;
     this.#begin({ ...end, at: 0 });
     return true;
   }

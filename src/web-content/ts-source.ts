@@ -17,8 +17,9 @@ import { segmentNumber } from "../transfer/segment-source.ts";
 import { ReadPressure } from "./read-pressure.ts";
 import { mayRecover, type WebClient, wrongStatus } from "./web-client.ts";
 
-/** Short, so that the first segment is ready soon. */
 const TARGET_SECONDS = 2;
+/** The first segment of a connection ends at the first key frame after this time: a player, or a channel whose other source failed, waits for it. */
+const FIRST_SECONDS = 0.5;
 /** Limits of the segments kept for players that lag behind; the first one reached applies. */
 const KEPT_SEGMENTS = 10;
 const KEPT_BYTES = 24 * 1024 * 1024;
@@ -180,7 +181,11 @@ export class TsSource implements SegmentSource {
 
   /** Reads a connection until it ends. Resolves to the error, or undefined if the server closed it normally. */
   async #read(signal: AbortSignal): Promise<unknown> {
-    const segmenter = new TsSegmenter({ targetSeconds: TARGET_SECONDS, maxSegmentBytes: MAX_SEGMENT_BYTES });
+    const segmenter = new TsSegmenter({
+      targetSeconds: TARGET_SECONDS,
+      firstSeconds: FIRST_SECONDS,
+      maxSegmentBytes: MAX_SEGMENT_BYTES,
+    });
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
     let isAnswered = false;
     try {

@@ -126,6 +126,12 @@ test("TsSegmenter cuts without a key frame at the limit, and never buffers more 
   assert.ok(segments.every((one) => one.bytes.length < 300_000));
 });
 
+test("TsSegmenter: the first segment can be shorter than the others", () => {
+  const segmenter = new TsSegmenter({ targetSeconds: 3, firstSeconds: 0.5 });
+  const seconds = segmenter.push(PATTERN).map(({ durationSeconds }) => Math.round(durationSeconds));
+  assert.deepEqual(seconds.slice(0, 3), [1, 3, 3]);
+});
+
 test("TsSegmenter.flush rejects input without a transport stream", () => {
   const segmenter = new TsSegmenter();
   assert.deepEqual(segmenter.push(new Uint8Array(500_000).fill(7)), []);
