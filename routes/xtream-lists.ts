@@ -50,16 +50,17 @@ export class XtreamLists {
       case "get_vod_streams":
         return inCategory(await this.#films(), query).map((item, i) => this.#film(item, i + 1, base));
       case "get_vod_info":
-        return this.#filmInfo(await this.item(query.vod_id), base);
+        return this.#filmInfo(query.vod_id, base);
       case "get_series_categories":
       case "get_series":
         return [];
       case "get_short_epg":
-        return this.#programmes(await this.item(query.stream_id), 0, limitOf(query.limit, SHORT_EPG));
+        return this.#shortProgrammes(await this.item(query.stream_id), limitOf(query.limit, SHORT_EPG));
       case "get_simple_data_table":
         return this.#table(await this.item(query.stream_id));
       case "get_series_info":
-        throw new SluiceError("unknown_item", "there are no series");
+        // Clients recognize an unknown series by its name.
+        return { seasons: [], info: { name: null }, episodes: {} };
       default:
         return undefined;
     }
@@ -123,7 +124,10 @@ export class XtreamLists {
     };
   }
 
-  #filmInfo(item: Item, base: string) {
+  /** Describes a film. Clients recognize an unknown one by its empty list. */
+  async #filmInfo(id: string | undefined, base: string) {
+    const item = await this.item(id).catch(() => undefined);
+    if (item === undefined) return { info: [], movie_data: [] };
     const { stream_icon: cover, num: _, ...film } = this.#film(item, 1, base);
     return {
       info: {
@@ -138,6 +142,12 @@ export class XtreamLists {
       },
       movie_data: film,
     };
+  }
+
+  /** The present and the next programmes. CHOICE(xtream-short-epg): `end` is UNIX time here, and a date in the long list. */
+  async #shortProgrammes(item: Item, limit: number) {
+    const { epg_listings: listings } = await this.#programmes(item, 0, limit);
+    return { epg_listings: listings.map((each) => ({ ...each, end: each.stop_timestamp })) };
   }
 
   /** The programmes of the past day, or of all days that are kept, and the later ones. */
