@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { freePort } from "../parts/engine.ts";
+import { startChannel } from "../parts/failing-channel.ts";
+import { testsThatNeed } from "../parts/needs.ts";
+import { inRealTime } from "../parts/real-time.ts";
+import { tempFolder } from "../parts/torrent-files.ts";
+import { pause, startKodi } from "./kodi-client.ts";
+
+const { test } = await testsThatNeed("kodi", "ffmpeg");
+
+const KILLS = Number(process.env.FAILOVER_KILLS ?? 2);
+
+test(
+  "Kodi: sources killed one after another are switches of one unbroken stream on one connection",
+  { timeout: 120_000 + 30_000 * KILLS },
+  inRealTime(async (attempt) => {
+    const channel = await startChannel(attempt, Math.min(KILLS + 1, 16));
+    const home = await tempFolder("kodi");
+    attempt.after(() => home.remove());
+    const kodi = await startKodi(home.path, channel.engine.url, await freePort());
+    attempt.after(() => kodi.stop());
+    await kodi.call("Player.Open", { item: { file: channel.url } });
+    for (let left = 60; !(await isPlaying(kodi)); left--) {
+      assert.ok(left > 0, "Kodi does not play");
+      await pause(500);
+    }
+    // Kodi sends HEAD requests first, and opens the stream twice.
+    const before = channel.requests.length;
+    const stallsMs = await channel.killSources(KILLS);
+    assert.ok(await isPlaying(kodi));
+    assert.deepEqual(channel.requests.slice(before), []);
+    await channel.check();
+    if (process.env.FAILOVER_KILLS) console.log({ stallsMs, requests: channel.requests });
+  }),
+);
+
+/** Returns true if Kodi shows a picture. */
+async function isPlaying(kodi: Awaited<ReturnType<typeof startKodi>>): Promise<boolean> {
+  const [player] = await kodi.call<{ playerid: number }[]>("Player.GetActivePlayers");
+  if (player === undefined) return false;
+  const properties = ["currentvideostream"];
+  const query = { playerid: player.playerid, properties };
+  const state = await kodi.call<{ currentvideostream: { width?: number } | null }>(
+    "Player.GetProperties",
+    query,
+  );
+  return (state.currentvideostream?.width ?? 0) > 0;
+}
