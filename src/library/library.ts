@@ -10,7 +10,7 @@ import type { ChannelHealth, Health } from "../health/health-contract.ts";
 import { HealthRecords } from "../health/health-records.ts";
 import { MAX_ORDERED, SourceOrders } from "../health/source-orders.ts";
 import type { Outbound } from "../outbound/outbound.ts";
-import type { Clock, Files, KeyValueStore } from "../runtime/contract.ts";
+import type { Clock, Files, KeyValueStore, Runtime } from "../runtime/contract.ts";
 import type { ExportOptions, ExternalPlaylists, Images, Item, ItemQuery, Items, Tasks } from "./contract.ts";
 import { createLanguageReader } from "./draft-languages.ts";
 import { createYielder } from "./event-loop.ts";
@@ -87,6 +87,8 @@ export interface LibraryDependencies {
   readonly leases?: Leases;
   readonly clock: Clock;
   readonly files: Files;
+  /** See {@link Runtime}; absent if the runtime does nothing about it. */
+  readonly discarded?: Runtime["discarded"];
   /** The folder for pictures, which need not exist. */
   readonly folder: string;
   readonly outbound: Outbound;

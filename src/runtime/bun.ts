@@ -20,8 +20,9 @@ const REUSED_SHARE = 1 / 32;
 const FULL_COLLECT_MS = 2_000;
 const FULL_COLLECT_BYTES = 16 * 1024 * 1024;
 /**
- * The same interval while strangers open thousands of connections a second, which the limits close at once: as many bytes as above
- * are used by accepted connections alone. Some are in use at each collection of new objects, so only one of all objects frees them.
+ * The same interval while as many bytes as above are garbage of another kind: strangers open thousands of connections a second, which the
+ * limits close at once, or a programme guide is read. Some of it is in use at each collection of new objects, so only one of all objects
+ * frees it.
  */
 const FLOOD_COLLECT_MS = 500;
 
@@ -38,17 +39,17 @@ export const runtime: Runtime = machineRuntime("bun", process.versions.bun ?? ""
 function trafficMemory(): TrafficMemory {
   let bytesSince = 0;
   let bytesSinceFull = 0;
-  let acceptedSinceFull = 0;
+  let discardedSinceFull = 0;
   let isScheduled = false;
   let fullAt = performance.now();
   const collect = () => {
     isScheduled = false;
-    const isFlood = acceptedSinceFull >= FULL_COLLECT_BYTES;
+    const isFlood = discardedSinceFull >= FULL_COLLECT_BYTES;
     const isDue = performance.now() - fullAt >= (isFlood ? FLOOD_COLLECT_MS : FULL_COLLECT_MS);
     const isFull = bytesSinceFull >= FULL_COLLECT_BYTES && isDue;
     Bun.gc(isFull);
     if (!isFull) return;
-    bytesSinceFull = acceptedSinceFull = 0;
+    bytesSinceFull = discardedSinceFull = 0;
     fullAt = performance.now();
   };
   const count = (bytes: number) => {
@@ -59,16 +60,18 @@ function trafficMemory(): TrafficMemory {
     isScheduled = true;
     setTimeout(collect, COLLECT_DELAY_MS).unref();
   };
+  const discarded = (bytes: number) => {
+    discardedSinceFull += bytes;
+    count(bytes);
+  };
   return {
     read: (bytes) => {
       if (!release(bytes)) count(bytes.length);
     },
     receiveNow,
     sent: (bytes, isReused) => count(isReused ? bytes * REUSED_SHARE : bytes),
-    accepted() {
-      acceptedSinceFull += CONNECTION_BYTES;
-      count(CONNECTION_BYTES);
-    },
+    discarded,
+    accepted: () => discarded(CONNECTION_BYTES),
   };
 }
 

@@ -12,6 +12,8 @@ export interface Runtime {
   readonly files: Files;
   readonly http: HttpClient;
   readonly surroundings: Surroundings;
+  /** Reports that work other than traffic left about so many bytes of garbage, which a runtime may collect soon. */
+  discarded(bytes: number): void;
   /** SHA-1, 20 bytes. Synchronous: hashing a piece costs less than passing it to a worker. */
   sha1(bytes: Uint8Array): Uint8Array;
   readonly sha256: Sha256;

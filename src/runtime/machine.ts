@@ -55,6 +55,7 @@ export function machineRuntime(
     files,
     http: httpClient,
     surroundings,
+    discarded: (bytes) => memory?.discarded?.(bytes),
     sha1,
     sha256,
     aes128Gcm,

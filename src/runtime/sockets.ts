@@ -21,6 +21,8 @@ export interface TrafficMemory {
   receiveNow?(socket: Socket): Uint8Array | undefined;
   /** Called with the size of each part of a response body that was sent, and whether its buffer is used again. */
   sent(bytes: number, isReused: boolean): void;
+  /** See `Runtime.discarded`. */
+  discarded?(bytes: number): void;
   /** Called for each accepted peer connection. */
   accepted(): void;
 }

@@ -1,6 +1,6 @@
 import { DecodeError, SluiceError } from "../../base/errors.ts";
 import type { Outbound } from "../../outbound/outbound.ts";
-import type { Clock, Files } from "../../runtime/contract.ts";
+import type { Clock, Files, Runtime } from "../../runtime/contract.ts";
 import { createYielder } from "../event-loop.ts";
 import { unzippedBody } from "../playlist-body.ts";
 import { GuideFile } from "./guide-file.ts";
@@ -17,12 +17,15 @@ const IDLE_TIMEOUT_MS = 30_000;
 const TIMEOUT_MS = 60 * 60_000;
 /** Parsing so much takes a few milliseconds. */
 const BLOCK_BYTES = 64 * 1024;
+/** The parser leaves a string for each character of an attribute, and one for each part of a text. */
+const GARBAGE_PER_BYTE = 8;
 const MAX_ETAG = 200;
 
 interface FetchDependencies {
   readonly outbound: Pick<Outbound, "open">;
   readonly clock: Clock;
   readonly files: Files;
+  readonly discarded?: Runtime["discarded"];
 }
 
 /** A fetched guide; undefined `file` if the server says that it has not changed. */
@@ -64,7 +67,7 @@ export async function fetchGuide(
   const file = await GuideFile.create(files, path);
   try {
     const body = await unzippedBody(answer.body, MAX_GUIDE_BYTES, signal);
-    await readGuide(body, file, dependencies.clock, options);
+    await readGuide(body, file, dependencies, options);
     await file.finish();
   } catch (error) {
     await file.close();
@@ -78,7 +81,7 @@ export async function fetchGuide(
 async function readGuide(
   body: ReadableStream<Uint8Array>,
   file: GuideFile,
-  clock: Clock,
+  { clock, discarded }: Pick<FetchDependencies, "clock" | "discarded">,
   { onProgrammes }: { readonly onProgrammes: (count: number) => void },
 ): Promise<void> {
   const from = clock.unixSeconds() - PAST_SECONDS;
@@ -102,6 +105,7 @@ async function readGuide(
         const block = value.subarray(at, at + BLOCK_BYTES);
         decoder ??= decoderOf(block);
         reader.push(decoder.decode(block, { stream: true }));
+        discarded?.(GARBAGE_PER_BYTE * block.length);
         await file.flush();
         await yieldIfDue();
       }

@@ -3,7 +3,7 @@ import { messageOf, SluiceError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { after, type UnixSeconds } from "../../base/time.ts";
 import type { Outbound } from "../../outbound/outbound.ts";
-import type { Clock, Files, KeyValueStore } from "../../runtime/contract.ts";
+import type { Clock, Files, KeyValueStore, Runtime } from "../../runtime/contract.ts";
 import type { Item, Items } from "../contract.ts";
 import { nextAfterFailure, nextAfterSuccess, saneNext } from "../refresh-times.ts";
 import type { Progress, TaskRunner } from "../tasks.ts";
@@ -28,6 +28,7 @@ export interface GuideDependencies {
   readonly ownStore?: KeyValueStore | undefined;
   readonly clock: Clock;
   readonly files: Files;
+  readonly discarded?: Runtime["discarded"];
   /** The folder of the library, which need not exist. */
   readonly folder: string;
   readonly outbound: Pick<Outbound, "open">;
