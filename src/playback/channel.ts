@@ -4,6 +4,7 @@ import { after, type Instant } from "../base/time.ts";
 import { noFacts } from "../live/input/source-feed.ts";
 import { PatternFeed } from "../live/input/source-pattern.ts";
 import { TsRestamper } from "../media/ts-restamp.ts";
+import { SilentSound } from "../remux/streams/silent-sound.ts";
 import { StablePids } from "../remux/streams/stable-pids.ts";
 import type { Clock } from "../runtime/contract.ts";
 import { type ChannelSource, type Delivery, Feed } from "./channel-feed.ts";
@@ -61,6 +62,7 @@ export class Channel {
   readonly #sources: readonly ChannelSource[];
   readonly #restamper = new TsRestamper();
   readonly #pids = new StablePids();
+  readonly #silence = new SilentSound();
   /** Open sources, the oldest first. */
   #feeds: Feed[] = [];
   /** The one of them that was played last. */
@@ -263,6 +265,7 @@ export class Channel {
     if (feed !== this.#pattern && !isBeside) this.#play(feed);
     if (!feed.isJoined) {
       this.#restamper.join(feed.entry.first!);
+      this.#silence.restart();
       feed.isJoined = true;
       this.joints++;
     }
@@ -272,10 +275,11 @@ export class Channel {
     if (jump !== undefined) feed.restart(this.#version++, packets.subarray(jump));
     const played = packets.subarray(0, jump);
     this.#pids.apply(entry, played);
-    this.#restamper.restamp(played);
+    const filled = this.#silence.fill(played, this.#pids.missingSound);
+    this.#restamper.restamp(filled);
     const now = this.#dependencies.clock.now();
-    if (feed !== this.#pattern) feed.watch.push(played, now, now - since);
-    return played.length > 0 ? played : undefined;
+    if (feed !== this.#pattern) feed.watch.push(filled, now, now - since);
+    return filled.length > 0 ? filled : undefined;
   }
 
   /** Opens a source again, with converted sound, if players could not play its sound. Returns false if that is not needed. */

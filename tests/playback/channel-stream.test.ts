@@ -129,6 +129,33 @@ test("channelStream: a source with sound in another codec is opened again with c
   await stop();
 });
 
+for (const sound of ["aac", "mp2"] as const)
+  test(`channelStream: ${sound} sound continues as silence while a source has none, and the other way round`, async () => {
+    const sources = ["one", "two", "three"].map((name, i) => new FakeSource(name, 500_000 - i * 90_000));
+    const [one, two, three] = sources as [FakeSource, FakeSource, FakeSource];
+    one.sound = three.sound = sound;
+    two.sound = "none";
+    const { received, stop } = await player(sources);
+    one.end();
+    await settled();
+    for (let i = 0; i < 3; i++) two.send();
+    await settled();
+    two.end();
+    await settled();
+    three.send();
+    await settled();
+    const { units, faults } = checkTs(received());
+    assert.deepEqual(
+      faults.filter((fault) => !/without a clock/.test(fault)),
+      [],
+    );
+    assert.equal(units.size, 2);
+    const { pid } = tablesOf(received()).pmt.streams[1]!;
+    const frames = units.get(pid)!;
+    assert.ok(frames >= 120, `${frames} units of sound`);
+    await stop();
+  });
+
 test("channelStream: a source whose clock jumps continues with continuous times and counters", async () => {
   const one = new FakeSource("one", 500_000);
   const { received, stop } = await player([one]);

@@ -13,7 +13,7 @@ export class FakeSource implements ChannelSource {
   /** Other PIDs than those of the test pattern, by these. */
   pids: ReadonlyMap<number, number> = new Map();
   /** The codec of its sound. */
-  sound: "aac" | "mp2" = "aac";
+  sound: "aac" | "mp2" | "none" = "aac";
   opened = 0;
   closed = 0;
   fails = false;
@@ -29,7 +29,7 @@ export class FakeSource implements ChannelSource {
 
   async open(_: AbortSignal, convertsSound: boolean): Promise<ReadableStream<Uint8Array>> {
     this.opened++;
-    if (convertsSound) this.sound = "aac";
+    if (convertsSound && this.sound !== "none") this.sound = "aac";
     this.#muxer = newMuxer(this.sound);
     if (this.fails) throw new SluiceError("no_peers", `no peer of ${this.name}`);
     let own: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -52,7 +52,8 @@ export class FakeSource implements ChannelSource {
   /** Sends a second of the stream, without its first packets if `from` is given. */
   send(from = 0): void {
     const second = this.#second++;
-    const packets = this.#muxer.segment(framesOf(second, second));
+    const frames = framesOf(second, second).filter(({ track }) => track === 0 || this.sound !== "none");
+    const packets = this.#muxer.segment(frames);
     this.#controller!.enqueue(renumbered(packets, this.pids).subarray(188 * from));
   }
 
@@ -92,7 +93,8 @@ export function framesOf(second: number, at: number) {
 }
 
 /** Makes a stream of the test pattern whose counters begin at 0. */
-export function newMuxer(sound: "aac" | "mp2" = "aac"): TsMuxer {
+export function newMuxer(sound: FakeSource["sound"] = "aac"): TsMuxer {
+  if (sound === "none") return new TsMuxer([{ codec: "h264", language: "und" }]);
   return new TsMuxer([
     { codec: "h264", language: "und" },
     sound === "aac"

@@ -48,6 +48,12 @@ export class StablePids {
     return !sounds.some((sound) => known.some((slot) => isSameCodec(slot, sound)));
   }
 
+  /** The first sound of the first source, if it has some that the present source does not have. */
+  get missingSound(): TsStream | undefined {
+    const sound = this.#slots.find(({ stream }) => stream.kind === "audio")?.stream;
+    return sound && [...this.#pids.values()].includes(sound.pid) ? undefined : sound;
+  }
+
   /** Changes whole packets in place. `entry` returned them, and nothing after them. */
   apply(entry: TsEntry, packets: Uint8Array): void {
     const { tables, version } = entry;
