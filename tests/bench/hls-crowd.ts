@@ -1,6 +1,7 @@
 // `bun tests/bench/hls-crowd.ts [--viewers 1,10,100,1000 --channels 1,10 --seconds 20 --kills 0]`: viewers of live HLS behind nginx, three
 // engines and a Redis server, all on this machine. Prints the CPU of each part and draws docs/images/crowd.svg. With `--kills N` the engine
 // that serves is killed and started again N times, every `--seconds`. `--nice=-15` gives all of it priority over other programs (as root).
+// `--alone`: the viewers read from one engine, without nginx.
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -16,7 +17,6 @@ import { markdownTable } from "./table.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const PICTURE = fileURLToPath(new URL("../../docs/images/crowd.svg", import.meta.url));
-const ENGINES = 3;
 const MIB = 2 ** 20;
 
 const { values } = parseArgs({
@@ -26,6 +26,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "20" },
     kills: { type: "string", default: "0" },
     nice: { type: "string" },
+    alone: { type: "boolean", default: false },
   },
 });
 const numbers = (text: string) => text.split(",").map(Number);
@@ -40,7 +41,7 @@ try {
 } finally {
   await scratch.remove();
 }
-if (kills === 0) await writeFile(PICTURE, charts(panels));
+if (kills === 0 && !values.alone) await writeFile(PICTURE, charts(panels));
 const head = [
   "channels",
   "viewers",
@@ -65,7 +66,7 @@ async function measureChannels(channels: number): Promise<void> {
         ...{ SLUICE_STORE: redis.url, SLUICE_ALLOWED_HOSTS: "edge.test", SLUICE_LOG: "error" },
         // The engines find the source as with any tracker.
         SLUICE_TRACKERS: sources.map(({ url }) => `${url}/announce`).join(","),
-        SLUICE_MAX_TRANSFERS: "1000",
+        ...{ SLUICE_MAX_TRANSFERS: "1000", SLUICE_MAX_HTTP_CONNECTIONS: "40000" },
       },
       dataDir: scratch.file(`engine-${channels}-${n}`),
       ...(ports[n] !== undefined && { httpPort: ports[n] }),
@@ -81,7 +82,7 @@ async function measureChannels(channels: number): Promise<void> {
       }
       infohashes.push(await startChannel(sources.at(-1)!, `${n}`));
     }
-    for (let n = 0; n < ENGINES; n++) {
+    for (let n = 0; n < (values.alone ? 1 : 3); n++) {
       const engine = await start(n);
       engines.push(engine);
       ports.push(Number(new URL(engine.url).port));
@@ -90,7 +91,8 @@ async function measureChannels(channels: number): Promise<void> {
     const folder = scratch.file(`nginx-${channels}`);
     const nginx = await startNginxWith((port) => edgeExample(engines, port, folder, log), folder);
     try {
-      const urls = infohashes.map((infohash) => `${nginx.url}/live/${infohash}/index.m3u8`);
+      const { url } = values.alone ? engines[0]! : nginx;
+      const urls = infohashes.map((infohash) => `${url}/live/${infohash}/index.m3u8`);
       const perViewers: Point[][] = [[], []];
       for (const viewers of numbers(values.viewers)) {
         await writeFile(log, "");

@@ -8,7 +8,7 @@ export interface LoadReport {
   readonly segments: number;
   /** Bytes of all segments. */
   readonly bytes: number;
-  /** Sequence numbers that a viewer skipped. */
+  /** Sequence numbers that a viewer skipped: they had left the manifest, or are a gap in it. */
   readonly missed: number;
   /** Segments of which only the rest was there, because an engine has joined in their middle. */
   readonly cut: number;
@@ -24,7 +24,8 @@ export interface LoadReport {
 /** A manifest, parsed once for all viewers. */
 interface Manifest {
   readonly first: number;
-  readonly names: readonly string[];
+  /** Undefined for a segment that the engine does not have (`EXT-X-GAP`). */
+  readonly names: readonly (string | undefined)[];
   readonly targetMs: number;
 }
 
@@ -58,8 +59,7 @@ function remember<T>(map: Map<string, T>, key: string, value: T): void {
   if (map.size > MAX_KNOWN) map.delete(map.keys().next().value!);
 }
 
-/** A viewer: one request after another on one connection, without promises, because there are ten thousand. HTTP/1.0 answers have a
- * length and no chunks. */
+/** A viewer: one request after another on one connection, without promises, because there are ten thousand. */
 class Viewer {
   readonly #url: URL;
   readonly #folder: string;
@@ -97,9 +97,7 @@ class Viewer {
   }
 
   #send(): void {
-    this.#socket!.write(
-      `GET ${this.#path} HTTP/1.0\r\nHost: ${this.#url.host}\r\nConnection: keep-alive\r\n\r\n`,
-    );
+    this.#socket!.write(`GET ${this.#path} HTTP/1.1\r\nHost: ${this.#url.host}\r\n\r\n`);
   }
 
   #connect(): void {
@@ -204,6 +202,10 @@ class Viewer {
    * half of it without one). */
   #continue(): void {
     const { first, names, targetMs } = this.#manifest!;
+    while (this.#next! < first + names.length && names[this.#next! - first] === undefined) {
+      missed++;
+      this.#next!++;
+    }
     const name = names[this.#next! - first];
     if (name !== undefined) this.#request(this.#folder + name);
     else setTimeout(() => this.reload(), this.#hadNews ? targetMs : targetMs / 2);
@@ -213,7 +215,9 @@ class Viewer {
 function parsed(text: string): Manifest {
   return {
     first: Number(/#EXT-X-MEDIA-SEQUENCE:(\d+)/.exec(text)?.[1]),
-    names: text.split("\n").filter((line) => /^\d+\.ts$/.test(line)),
+    names: [...text.matchAll(/(#EXT-X-GAP\n(?:#.*\n)*)?^(\d+\.ts)$/gm)].map(([, gap, name]) =>
+      gap === undefined ? name : undefined,
+    ),
     targetMs: 1_000 * Number(/#EXT-X-TARGETDURATION:(\d+)/.exec(text)?.[1] ?? 2),
   };
 }
