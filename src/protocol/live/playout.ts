@@ -5,6 +5,8 @@ import type { LivePiece } from "./window.ts";
 
 /** The headers that show possible starts are awaited for this time. */
 const HEADERS_WAIT_MS = 250;
+/** The same for a start with history: without it, the start would be that of other players. */
+const HISTORY_HEADERS_WAIT_MS = 1_500;
 /** After this time a later start may replace the chosen one. An earlier change would leave players less
  * media to start with. */
 const LATER_START_MS = 500;
@@ -112,7 +114,8 @@ export class Playout {
     }
     if (chosen < 0 && this.earliestSeq < oldest) isKnown = !this.#isMoreAvailable(oldest);
     // A better start may be in a header that is in transit.
-    if (!isKnown && now - this.#startedAt < HEADERS_WAIT_MS) return;
+    const waitMs = isWithHistory ? HISTORY_HEADERS_WAIT_MS : HEADERS_WAIT_MS;
+    if (!isKnown && now - this.#startedAt < waitMs) return;
     if (isWithHistory && chosen < 0) {
       this.#endHistory();
       this.#chooseStart();

@@ -179,3 +179,19 @@ test("LiveSwarm fetches the history of a time without a player, too", () => {
   );
   assert.equal(first.seq % lab.segmentEvery, 0);
 });
+
+test("LiveSwarm waits for the headers of the history from far peers", () => {
+  const lab = new Lab(150);
+  lab.segmentEvery = 2_000 / PIECE_MS;
+  const source = lab.add({ role: "source" });
+  lab.produce(source, 20_000);
+  const node = lab.add();
+  node.handle({ kind: "history", ms: 7_000 });
+  const head = lab.seq - 1;
+  node.handle({ kind: "found", addresses: [source.address] });
+  lab.produce(source, 6_000);
+  const [first] = node.played;
+  assert.ok(first && (head + 1 - first.seq) * PIECE_MS >= 2_000, `${head - (first?.seq ?? 0)} pieces`);
+  assert.equal(first.seq % lab.segmentEvery, 0);
+  assert.deepEqual(node.skipped, []);
+});
