@@ -51,7 +51,7 @@ export function listPaths(): Record<string, OpenApiPath> {
       get: operation(
         "playlist_short",
         "Lists",
-        "The same as /playlist/get, for typing; /tv/vlc, /tv/kodi, /tv/tivimate and /tv/jellyfin name the player",
+        "The same as /playlist/get, for typing; /tv/vlc, /tv/kodi, /tv/tivimate, /tv/jellyfin, /tv/emby and /tv/plex name the player",
         exportQuery,
         list,
       ),

@@ -89,8 +89,8 @@ export function createExportRoutes(services: ExportServices): Hono<RouteEnv> {
   });
   // CHOICE(tv-link): short, because it is typed with a remote control; not a redirect, because some players do not follow one.
   app.get("/tv", (c) => exportResponse(c, services, {}, playerOf(c.req.header("user-agent"))));
-  app.get("/tv/:player{vlc|kodi|tivimate|jellyfin}", (c) =>
-    exportResponse(c, services, {}, { player: c.req.param("player") }),
+  app.get("/tv/:player{vlc|kodi|tivimate|jellyfin|emby|plex}", (c) =>
+    exportResponse(c, services, {}, { player: formNameOf(c.req.param("player")) }),
   );
   // CHOICE(playlist-id): 0 is the whole list; every other number is the id of an external playlist.
   app.get("/playlist/:name{\\d{1,15}\\.m3u8?}", async (c) => {
@@ -112,8 +112,13 @@ export function createExportRoutes(services: ExportServices): Hono<RouteEnv> {
 
 /** The parameters for the player that sent this `User-Agent`; none for others. */
 function playerOf(userAgent = ""): Readonly<Record<string, string>> {
-  const name = /\b(vlc|kodi|tivimate|jellyfin)\b/i.exec(userAgent)?.[1];
-  return name === undefined ? {} : { player: name.toLowerCase() };
+  const name = /\b(vlc|kodi|tivimate|jellyfin|emby|plex)\b/i.exec(userAgent)?.[1];
+  return name === undefined ? {} : { player: formNameOf(name.toLowerCase()) };
+}
+
+/** Emby and Plex read what Jellyfin reads. */
+function formNameOf(player: string): string {
+  return player === "emby" || player === "plex" ? "jellyfin" : player;
 }
 
 /** The guide of the whole list, or of `part` of it, as XMLTV; `zip` compresses it as a file, not as a content encoding. */

@@ -82,6 +82,7 @@ test("/tv: the whole list under a short address, in the form of the player that 
   assert.equal(await player("/tv", "VLC/3.0.18 LibVLC/3.0.18"), "vlc");
   assert.equal(await player("/tv", "Kodi/20.1 (X11; Linux x86_64)"), "kodi");
   assert.equal(await player("/tv/jellyfin", "Kodi/20.1"), "jellyfin");
+  assert.equal(await player("/tv/plex"), "jellyfin");
   assert.equal(await player("/tv/unknown"), 404);
 });
 
