@@ -34,15 +34,8 @@ test(
   }),
 );
 
-/** Returns true if Kodi shows a picture. */
+/** Returns true if Kodi plays a picture. */
 async function isPlaying(kodi: Awaited<ReturnType<typeof startKodi>>): Promise<boolean> {
-  const [player] = await kodi.call<{ playerid: number }[]>("Player.GetActivePlayers");
-  if (player === undefined) return false;
-  const properties = ["currentvideostream"];
-  const query = { playerid: player.playerid, properties };
-  const state = await kodi.call<{ currentvideostream: { width?: number } | null }>(
-    "Player.GetProperties",
-    query,
-  );
-  return (state.currentvideostream?.width ?? 0) > 0;
+  const [player] = await kodi.call<{ type: string }[]>("Player.GetActivePlayers");
+  return player?.type === "video";
 }
