@@ -84,6 +84,8 @@ export async function startChannel(attempt: Attempt, count: number) {
   attempt.after(() => proxy.close());
   let playing = "";
   let killed: Source | undefined;
+  /** For failures. */
+  const state = () => `${playing}\n${engine.output().split("\n").slice(-12).join("\n")}`;
   const channel = {
     engine,
     /** The method and the range of each request of the player. */
@@ -110,7 +112,7 @@ export async function startChannel(attempt: Attempt, count: number) {
         if (done > 0) channel.kill();
         await until(
           async () => channel.switches().then((switches) => switches === done),
-          () => `switch ${done}: ${playing}\n${engine.output().split("\n").slice(-12).join("\n")}`,
+          () => `switch ${done}: ${state()}`,
         );
         const before = bytes;
         await until(
@@ -119,7 +121,7 @@ export async function startChannel(attempt: Attempt, count: number) {
         );
         if (done > 0) stallsMs.push(Math.round(playback.stallMs));
       }
-      assert.equal(await channel.switches(), kills);
+      assert.equal(await channel.switches(), kills, state());
       return stallsMs;
     },
     /** Checks that what the player received is one continuous stream. */
