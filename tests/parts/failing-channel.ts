@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
+import { MAX_SOURCES } from "../../routes/play-links.ts";
 import { isStuffing } from "../../src/catch-up/stream-chunks.ts";
 import { deltaTicks, TICKS_PER_SECOND } from "../../src/media/timestamps.ts";
 import { clockReferenceAt } from "../../src/media/ts-clock.ts";
@@ -17,6 +18,8 @@ const SERVER = fileURLToPath(new URL("pattern-server.ts", import.meta.url));
 const SYNC_BYTE = 0x47;
 /** Media that players get between two kills. */
 const BETWEEN_BYTES = 90_000;
+/** The same if sources are killed again: 10 s, so that a killed one is not needed within the minute in which the engine avoids it. */
+const LONG_BETWEEN_BYTES = 270_000;
 
 interface Source {
   process: RunningProcess;
@@ -25,10 +28,9 @@ interface Source {
 }
 
 /**
- * Starts sources, an engine with a channel of them, and a proxy that records what a player gets. `count`: enough sources that a killed one is
- * not needed again within the minute in which the engine avoids it.
+ * Starts enough sources for `kills`, an engine with a channel of them, and a proxy that records what a player gets.
  */
-export async function startChannel(attempt: Attempt, count: number) {
+export async function startChannel(attempt: Attempt, kills: number) {
   const scratch = await tempFolder("failover");
   attempt.after(() => scratch.remove());
   const start = (port: number, shift: number) => {
@@ -38,7 +40,7 @@ export async function startChannel(attempt: Attempt, count: number) {
     return started;
   };
   const sources: Source[] = await Promise.all(
-    Array.from({ length: count }, async (_, i) => {
+    Array.from({ length: Math.min(kills + 1, MAX_SOURCES) }, async (_, i) => {
       // The sound of a source has the PID of the next one's picture.
       const shift = i % 4;
       const process = start(0, shift);
@@ -104,8 +106,9 @@ export async function startChannel(attempt: Attempt, count: number) {
       playing = await channelRow(engine);
       return /plays item/.test(playing) ? Number(/(\d+) switch/.exec(playing)?.[1] ?? 0) : -1;
     },
-    /** Kills the source that plays, `kills` times: waits for the switch and for media after each, and returns how long the picture of a player stood, in ms. */
-    async killSources(kills: number) {
+    /** Kills the source that plays as often as planned: waits for the switch and for media after each, and returns how long the picture of a player stood, in ms. */
+    async killSources() {
+      const betweenBytes = kills < MAX_SOURCES ? BETWEEN_BYTES : LONG_BETWEEN_BYTES;
       const stallsMs: number[] = [];
       for (let done = 0; done <= kills; done++) {
         playback.stallMs = 0;
@@ -116,7 +119,7 @@ export async function startChannel(attempt: Attempt, count: number) {
         );
         const before = bytes;
         await until(
-          async () => bytes > before + BETWEEN_BYTES,
+          async () => bytes > before + betweenBytes,
           () => `media after ${done} kills`,
         );
         if (done > 0) stallsMs.push(Math.round(playback.stallMs));
