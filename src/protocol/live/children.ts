@@ -35,6 +35,8 @@ export class Children {
   readonly #byStripe: Child[][];
   /** For a source: the maximum number of children, by stripe. */
   readonly #sourceLimits: number[];
+  /** When the children beyond a smaller offer are dropped. */
+  #shrinkAt = Number.POSITIVE_INFINITY;
 
   constructor(state: LiveState, headers: Headers, parents: Parents, spareUpload: SpareUpload) {
     this.#state = state;
@@ -168,14 +170,24 @@ export class Children {
     for (const peer of this.#state.peers.values()) this.#drop(peer, peer.childOf, "moved");
   }
 
-  /** The offered upload is smaller: drops the children of other stripes than the home stripe first, the newest first. */
+  /** This peer offers less upload: the children beyond it are asked to find other parents, and dropped a little later. */
+  offered(): void {
+    for (const child of this.#excess) this.#replace(child, undefined, 10 * RETRY_MS);
+    this.#shrinkAt = this.#state.now + DISPLACED_MS;
+  }
+
+  /** Drops the children that the upload does not carry. */
   shrink(): void {
+    for (const { peer, stripe } of this.#excess) this.#drop(peer, 1 << stripe, "moved");
+  }
+
+  /** The children beyond the slots: those of other stripes than the home stripe first, the newest first. */
+  get #excess(): readonly Child[] {
     const { homeStripe } = this.#state.setup.about;
     const children = this.#byStripe
       .flat()
       .sort((a, b) => Number(a.stripe === homeStripe) - Number(b.stripe === homeStripe) || b.since - a.since);
-    for (const { peer, stripe } of children.slice(0, Math.max(0, this.used - this.slots)))
-      this.#drop(peer, 1 << stripe, "moved");
+    return children.slice(0, Math.max(0, this.used - this.slots));
   }
 
   /** Ends stripes of a child. */
@@ -198,6 +210,10 @@ export class Children {
   /** Removes children that show no receipt, and displaced ones that have not left. Displaced ones that feed others stay until they
    * find a parent. */
   round(): void {
+    if (this.#state.now >= this.#shrinkAt) {
+      this.#shrinkAt = Number.POSITIVE_INFINITY;
+      this.shrink();
+    }
     for (const peer of this.#state.peers.values()) {
       if (!this.#state.receipts.permits(peer, this.#state.now)) this.#drop(peer, peer.childOf, "slow");
     }
@@ -230,16 +246,7 @@ export class Children {
       const rank = ({ peer }: Child) => this.#rank(peer, stripe);
       const least = children.reduce((a, b) => (rank(b) < rank(a) ? b : a));
       const best = children.reduce((a, b) => (rank(b) > rank(a) ? b : a)).peer;
-      this.#displace(least);
-      const successor = best.isReachable ? [{ address: best.address, freeSlots: 1, lagMs: 0 }] : [];
-      const candidates = [...successor, ...this.#candidates(stripe, least.peer)].slice(0, MAX_CANDIDATES);
-      this.#state.send(least.peer, {
-        kind: "refused",
-        stripes: 1 << stripe,
-        reason: "full",
-        retryMs: 10 * RETRY_MS,
-        candidates,
-      });
+      this.#replace(least, best, 10 * RETRY_MS);
     }
   }
 
@@ -274,19 +281,8 @@ export class Children {
     });
     if (result === "full") return "full";
     if (result !== "free") {
-      this.#displace(result);
-      const successor = { address: peer.address, freeSlots: 1, lagMs: 0 };
-      const candidates =
-        peer.isReachable && result.stripe === stripe && this.#rank(peer, stripe) >= ADOPTING_RANK
-          ? [successor, ...this.#candidates(stripe, result.peer)]
-          : this.#candidates(result.stripe, result.peer);
-      this.#state.send(result.peer, {
-        kind: "refused",
-        stripes: 1 << result.stripe,
-        reason: "full",
-        retryMs: RETRY_MS,
-        candidates: candidates.slice(0, MAX_CANDIDATES),
-      });
+      const isSuccessor = result.stripe === stripe && this.#rank(peer, stripe) >= ADOPTING_RANK;
+      this.#replace(result, isSuccessor ? peer : undefined, RETRY_MS);
     }
     // The children that forward to the most peers get each chunk first.
     const rank = this.#rank(peer, stripe);
@@ -302,9 +298,14 @@ export class Children {
     return undefined;
   }
 
-  #displace(child: Child): void {
+  /** Asks a child to find another parent, which may be `successor`, and serves it meanwhile. */
+  #replace(child: Child, successor: LivePeer | undefined, retryMs: number): void {
+    const { peer, stripe } = child;
     child.leavesAt = this.#state.now + DISPLACED_MS;
-    child.peer.displacedAt = this.#state.now;
+    peer.displacedAt = this.#state.now;
+    const first = successor?.isReachable ? [{ address: successor.address, freeSlots: 1, lagMs: 0 }] : [];
+    const candidates = [...first, ...this.#candidates(stripe, peer)].slice(0, MAX_CANDIDATES);
+    this.#state.send(peer, { kind: "refused", stripes: 1 << stripe, reason: "full", retryMs, candidates });
   }
 
   #guests(): readonly Child[] {

@@ -94,7 +94,7 @@ export type LiveInput =
   | { readonly kind: "successor"; readonly record: Uint8Array }
   /** Without a player, a viewer stops receiving the stream but keeps its connections; with one, it joins again. */
   | { readonly kind: "idle"; readonly isIdle: boolean }
-  /** From now on this peer offers this upload; 0 ends the service of all children. The handshake still states that of the setup. */
+  /** From now on this peer offers this upload; with 0, children are served for some seconds while they find other parents. The handshake still states that of the setup. */
   | { readonly kind: "offer"; readonly uploadBytesPerSecond: number }
   | { readonly kind: "stop" };
 

@@ -186,7 +186,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         return;
       case "offer":
         this.#state.offeredBytesPerSecond = input.uploadBytesPerSecond;
-        this.#children.shrink();
+        this.#children.offered();
         return;
       case "stop":
         this.#state.isStopped = true;

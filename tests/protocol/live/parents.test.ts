@@ -116,19 +116,29 @@ test("Children forwards a verified chunk at once, and drops a stripe of a slow c
   );
 });
 
-test("LiveSwarm: a viewer that offers no upload any more ends the service of its children, and refuses them until it offers some", () => {
+test("LiveSwarm: a viewer that offers no upload any more serves its children for 3 s, and refuses them until it offers some", () => {
   const swarm = new Scripted();
   const { parent, child } = betweenTwo(swarm);
   swarm.input({ kind: "offer", uploadBytesPerSecond: 0 });
   assert.deepEqual(
+    swarm.sent("refused", child).map(({ stripes }) => stripes),
+    [1],
+  );
+  swarm.receive(parent, chunk(101, 0));
+  assert.equal(swarm.sent("chunk", child).length, 1);
+  for (let seq = 102; seq < 127; seq++) {
+    swarm.receive(parent, { kind: "header", isAnswer: false, header: header(seq) });
+    for (let stripe = 0; stripe < STRIPES; stripe++) swarm.receive(parent, chunk(seq, stripe));
+    for (const each of [parent, child]) swarm.receiveWindow(each, seq - 1);
+    swarm.pass(125);
+  }
+  assert.deepEqual(
     swarm.sent("unsubscribe", child).map(({ stripes, reason }) => [stripes, reason]),
     [[1, "moved"]],
   );
-  const wanted = { stripes: 1, epoch: 1, startSeq: 101, backfillPieces: 0, have: [0], isDesperate: true };
+  const wanted = { stripes: 1, epoch: 1, startSeq: 127, backfillPieces: 0, have: [0], isDesperate: true };
   swarm.receive(child, { kind: "subscribe", ...wanted });
-  assert.equal(swarm.sent("refused", child).length, 1);
-  swarm.receive(parent, chunk(101, 0));
-  assert.equal(swarm.sent("chunk", child).length, 0);
+  assert.equal(swarm.sent("refused", child).length, 2);
   swarm.input({ kind: "offer", uploadBytesPerSecond: ABOUT.uploadBytesPerSecond });
   swarm.receive(child, { kind: "subscribe", ...wanted });
   assert.equal(swarm.sent("subscribed", child).at(-1)!.stripes, 1);
