@@ -6,6 +6,7 @@ import {
   MAX_AHEAD_PIECES,
   MAX_COPIES,
   MAX_QUARANTINE_BYTES,
+  REPLAY_STRIKES,
 } from "./limits.ts";
 import type { SignedHeader, WholeChunk } from "./messages.ts";
 import type { LivePeer } from "./peer.ts";
@@ -81,11 +82,24 @@ export class Chunks {
       if ((from.parentOf & (1 << chunk.stripe)) === 0) this.#conduct.strike(from, "outdated chunk");
       return false;
     }
+    if (this.#isReplay(chunk, from)) {
+      const isForwarded = chunk.isLate && (from.parentOf & (1 << chunk.stripe)) !== 0;
+      // A parent with a longer lag than ours may forward it late.
+      this.#conduct.strike(from, "outdated chunk", isForwarded ? 1 : REPLAY_STRIKES);
+      return false;
+    }
     if (!window.piece(chunk.seq) && this.#isOfOther(chunk, from)) return false;
     const piece = window.piece(chunk.seq);
     if (piece) return this.#verify(piece, chunk, from);
     this.#wait(chunk, from);
     return true;
+  }
+
+  /** Whether a chunk was played long ago, and was not requested from this peer. */
+  #isReplay({ seq, stripe }: WholeChunk, from: LivePeer): boolean {
+    const { window, setup, nextSeq } = this.#state;
+    const outdated = Math.min(window.head, nextSeq) - this.#state.piecesIn(2 * setup.lagMs);
+    return nextSeq >= 0 && seq < outdated && !from.wasAsked(seq, stripe);
   }
 
   /** Whether a chunk belongs to another version, which is not followed. */
@@ -167,7 +181,8 @@ export class Chunks {
         (from.parentOf & (1 << stripe)) !== 0 && seq > window.head - this.#state.piecesIn(2 * setup.lagMs);
       if ((!isParent || copies > MAX_COPIES) && !wasPulled) this.#unasked(from, stripe);
       // A peer is on probation while another parent sends the same chunks.
-      else if (isParent && !setup.isValidChunk(piece.header, stripe, bytes)) this.#punish(from);
+      else if ((isParent || wasPulled) && !setup.isValidChunk(piece.header, stripe, bytes))
+        this.#punish(from);
       return true;
     }
     if (!setup.isValidChunk(piece.header, stripe, bytes)) {

@@ -28,11 +28,12 @@ export class Conduct {
     this.close(peer, reason);
   }
 
-  /** Counts a useless message, which has no effect. Above the limit the peer is banned for a short time, or only
+  /** Counts a useless message, which has no effect, as `weight` strikes. Above the limit the peer is banned for a short time, or only
    * disconnected if a wrong clock may be the reason. A peer without which playback would stop is kept. */
-  strike(peer: LivePeer, reason: string): void {
+  strike(peer: LivePeer, reason: string, weight = 1): void {
     peer.forgive(this.#state.now);
-    if (++peer.strikes <= MAX_STRIKES || this.#isNeeded(peer)) return;
+    peer.strikes += weight;
+    if (peer.strikes <= MAX_STRIKES || this.#isNeeded(peer)) return;
     if (peer.hasFutureHeader) this.close(peer, reason);
     else this.ban(peer, reason, BAN_MS);
   }

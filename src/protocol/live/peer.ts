@@ -30,6 +30,7 @@ import { type LiveAbout, NO_DEPTH, type SignedHeader } from "./messages.ts";
 
 /** Number of pieces for which sent and received chunks are remembered: more than a WIN covers. */
 const TRACKED_PIECES = 64;
+const MAX_ASKED = 512; // Twice as many as all pulls.
 /** What a chunk in time makes up for, in broken promises. */
 const KEPT_PROMISE = 0.1;
 /** The slot of a piece's header, next to the slots of its stripes. */
@@ -118,6 +119,7 @@ export class LivePeer {
   heardAt: number;
   verifications = VERIFY_BURST;
   readonly #sent = new ChunkMarks();
+  readonly #asked = new Set<number>();
   readonly #deferred = new ChunkMarks();
   readonly #receivedSeq = new Float64Array(TRACKED_PIECES).fill(-1);
   /** Received once, and received twice: a bit for each stripe, and one for the header. */
@@ -206,6 +208,11 @@ export class LivePeer {
     this.brokenPromises = Math.min(this.brokenPromises + 1, 2 * MAX_BROKEN_PROMISES);
   }
 
+  /** Whether it has sent a chunk that was new and on time, or requested. */
+  get hasSentChunk(): boolean {
+    return this.usefulChunks > 0 || this.#answers > 0;
+  }
+
   /** Whether its claims have been true so far. */
   get isHonest(): boolean {
     return this.brokenPromises < MAX_BROKEN_PROMISES;
@@ -260,6 +267,17 @@ export class LivePeer {
   /** Marks a chunk as sent to the peer. Returns false if it was marked already. */
   markSent(seq: number, stripe: number): boolean {
     return this.#sent.mark(seq, 1 << stripe);
+  }
+
+  /** Marks a chunk as requested from the peer. */
+  markAsked(seq: number, stripe: number): void {
+    this.#asked.add(16 * seq + stripe);
+    if (this.#asked.size > MAX_ASKED) this.#asked.delete(this.#asked.values().next().value!);
+  }
+
+  /** Whether the chunk was requested from the peer. */
+  wasAsked(seq: number, stripe: number): boolean {
+    return this.#asked.has(16 * seq + stripe);
   }
 
   /** Marks a header as sent to the peer. Returns false if it was marked already. */
@@ -335,6 +353,7 @@ export class LivePeer {
     this.unconfirmedBytes = 0;
     this.window = undefined;
     this.#sent.clear();
+    this.#asked.clear();
     this.#deferred.clear();
     this.#receivedSeq.fill(-1);
   }

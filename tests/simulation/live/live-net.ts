@@ -39,6 +39,7 @@ interface Link {
   /** The way to the other node, with TCP. */
   pipe?: TcpPipe;
   readonly sent: RateMeter;
+  readonly openedMs: number;
   mutedUntilMs: number;
 }
 
@@ -314,7 +315,11 @@ export class LiveNet {
   }
 
   #link(from: LiveNode, connection: number, node: LiveNode, other: number, delayUs: number): void {
-    const link: Link = { node, connection: other, delayUs, sent: new RateMeter(), mutedUntilMs: 0 };
+    const openedMs = this.events.nowMs;
+    const link: Link = {
+      ...{ node, connection: other, delayUs, openedMs },
+      ...{ sent: new RateMeter(), mutedUntilMs: 0 },
+    };
     from.links.set(connection, link);
     if (!this.#isLost) return;
     link.pipe = new TcpPipe({
