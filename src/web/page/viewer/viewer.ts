@@ -37,10 +37,14 @@ const swarmUrl = new URL(`swarm/${infohash}`, engineUrl).href;
 /** The folder of this script and of those that it loads by their path. */
 const appUrl = new URL(named("engine") === undefined ? "../app/" : "app/", location.href);
 
-/** Figures for tests and for programs that embed the page. */
-const facts: { figures?: ViewerFigures; startMs?: number; stalls: number; isFallback: boolean } = {
-  ...{ stalls: 0, isFallback: false },
-};
+/** Figures for tests and for programs that embed the page. `behindMs`: how far the picture is behind the clock of the source. */
+const facts: {
+  figures?: ViewerFigures;
+  startMs?: number;
+  stalls: number;
+  behindMs: number | undefined;
+  isFallback: boolean;
+} = { stalls: 0, behindMs: undefined, isFallback: false };
 Object.assign(globalThis, { sluiceViewer: facts });
 
 async function main(): Promise<void> {
@@ -70,13 +74,16 @@ async function main(): Promise<void> {
   });
   worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
     if (data.kind === "loaded" || data.kind === "failed") loads.answered(data);
-    else if (data.kind === "figures") showFigures(data.figures, isFilm);
-    else if (data.kind === "problem") status.textContent = data.reason;
+    else if (data.kind === "figures") {
+      showFigures(data.figures, isFilm);
+      const shownAt = player?.().playingDate;
+      facts.behindMs = shownAt ? Date.now() - shownAt.getTime() : undefined;
+    } else if (data.kind === "problem") status.textContent = data.reason;
     else sharing.command(data);
   };
   const film = isFilm ? { fileIndex, segmentSeconds, hlsUrl } : undefined;
   post({ kind: "start", url: swarmUrl, infohash, file: transportFile, film }, [transportFile]);
-  play(loads, hlsUrl, isFilm);
+  const player = play(loads, hlsUrl, isFilm);
   sharing.start();
 }
 
@@ -88,11 +95,14 @@ async function read(url: string): Promise<Response> {
   );
 }
 
-/** Plays what the worker brings; if it brings no live stream, the HLS stream of the engine. The worker of a film falls back itself. */
-function play(loads: WorkerLoads, hlsUrl: string, isFilm: boolean): void {
+/**
+ * Plays what the worker brings; if it brings no live stream, the HLS stream of the engine. The worker of a film falls back itself. Returns
+ * what gives the present player; undefined if this browser cannot play.
+ */
+function play(loads: WorkerLoads, hlsUrl: string, isFilm: boolean): (() => Hls) | undefined {
   if (!Hls.isSupported()) {
     status.textContent = t("This browser cannot play the stream.");
-    return;
+    return undefined;
   }
   const loadPolicy = {
     maxTimeToFirstByteMs: 25_000,
@@ -130,6 +140,7 @@ function play(loads: WorkerLoads, hlsUrl: string, isFilm: boolean): void {
     if (performance.now() - began > 1_000) status.textContent = t("Waiting for data …");
   });
   startWithSound();
+  return () => hls;
 }
 
 function start(hls: Hls, url: string): void {
