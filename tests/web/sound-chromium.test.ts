@@ -12,6 +12,7 @@ import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { scratchFile } from "../remux/make-media.ts";
 import { LAUNCH, openPage } from "./chromium-launch.ts";
+import { type AppendedPart, type Recorder, recordAppends } from "./sound-recorder.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg");
 
@@ -173,7 +174,7 @@ async function appended(page: Page, kind: "audio" | "video"): Promise<Appended> 
   );
   const { bytes, samples } = await page.evaluate(
     async ([one, rate]) => {
-      const [{ init, part }] = (globalThis as never as Recorder).appendedParts[one] as [Part];
+      const [{ init, part }] = (globalThis as never as Recorder).appendedParts[one] as [AppendedPart];
       const bytes = new Uint8Array([...init, ...part]);
       if (one === "video") return { bytes: Array.from(bytes), samples: [] };
       const context = new OfflineAudioContext(1, 1, rate);
@@ -191,38 +192,4 @@ function decodedAudioBytes(page: Page): Promise<number> {
       (document.querySelector("video") as never as { webkitAudioDecodedByteCount: number })
         .webkitAudioDecodedByteCount,
   );
-}
-
-interface Part {
-  readonly init: Uint8Array;
-  readonly part: Uint8Array;
-}
-
-interface Recorder {
-  appendedParts: Record<string, Part[]>;
-}
-
-/** Runs in the page: keeps what is appended to the buffers of the video. */
-function recordAppends(): void {
-  const recorder = globalThis as never as Recorder;
-  recorder.appendedParts = {};
-  const kinds = new WeakMap<SourceBuffer, string>();
-  const inits = new Map<string, Uint8Array>();
-  const { addSourceBuffer } = MediaSource.prototype;
-  MediaSource.prototype.addSourceBuffer = function (type) {
-    const buffer = addSourceBuffer.call(this, type);
-    kinds.set(buffer, type.startsWith("audio") ? "audio" : "video");
-    return buffer;
-  };
-  const { appendBuffer } = SourceBuffer.prototype;
-  SourceBuffer.prototype.appendBuffer = function (data) {
-    appendBuffer.call(this, data);
-    const kind = kinds.get(this)!;
-    const bytes = new Uint8Array(data as ArrayBuffer).slice();
-    if (String.fromCharCode(...bytes.subarray(4, 8)) === "ftyp") inits.set(kind, bytes);
-    else if (inits.has(kind)) {
-      recorder.appendedParts[kind] ??= [];
-      recorder.appendedParts[kind].push({ init: inits.get(kind)!, part: bytes });
-    }
-  };
 }

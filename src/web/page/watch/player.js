@@ -107,6 +107,8 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     // A player that is a little behind catches up with an inaudible increase in speed.
     lowLatencyMode: true,
     maxLiveSyncPlaybackRate: 1.04,
+    // Sound that begins up to this many frames of AAC after the picture is moved to it; 1, the default, moves it by up to 21 ms.
+    maxAudioFramesDrift: 0.5,
     manifestLoadPolicy: loadPolicy(MANIFEST_TIMEOUT_MS),
     playlistLoadPolicy: loadPolicy(MANIFEST_TIMEOUT_MS),
     fragLoadPolicy: loadPolicy(SEGMENT_TIMEOUT_MS),
