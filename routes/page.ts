@@ -2,6 +2,7 @@ import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { type Infohash, parseInfohash } from "../src/base/ids.ts";
 import { playOrder } from "../src/base/play-order.ts";
+import { BROWSER_AUDIO } from "../src/playback/silent-sounds.ts";
 import type { AudioRequest } from "../src/remux/contract.ts";
 import type { TextSocket, TextSocketHandlers } from "../src/runtime/contract.ts";
 import { isForeignPage, isSameOrigin, pathPrefix } from "./http/access.ts";
@@ -10,8 +11,6 @@ import { createRoomRoutes, type Rooms, type ViewerSettings } from "./swarm.ts";
 
 /** What the page requests if the browser decodes only AAC and MP3. */
 const PAGE_CONVERSION = { all: true, mp3: false, ac3: false, isHls: true, channels: 2 } as const;
-/** What browsers decode after this conversion. */
-const PAGE_AUDIO = new Set(["aac", "mp3", "opus", "flac"]);
 
 /** One file of the page. `isHashed`: its path changes with its content. */
 interface PageAsset {
@@ -116,24 +115,29 @@ export function createPageRoutes(dependencies: PageDependencies): Hono<RouteEnv>
   app.get("/app/content/:infohash/:index/languages", async (c) => {
     const lease = await engine.acquire({ kind: "infohash", infohash: infohashOf(c.req.param("infohash")) });
     try {
+      const { signal } = c.req.raw;
+      const noStore = { "cache-control": "no-store" };
+      if (lease.transfer.segmentSource) {
+        const silent = await engine.silentSounds(lease.transfer, PAGE_CONVERSION, signal);
+        return c.json({ languages: [], silent, opaque: [] }, 200, noStore);
+      }
       const index = Number(c.req.param("index"));
       if (!lease.transfer.files.some((file) => file.index === index)) {
         throw new SluiceError("no_such_file", `there is no file ${c.req.param("index").slice(0, 20)}`);
       }
-      const { signal } = c.req.raw;
       const tracksOf = async (audio: AudioRequest) =>
         (await lease.transfer.media(index, audio, signal)).tracks;
       const [tracks, playable] = [await tracksOf({}), await tracksOf({ conversion: PAGE_CONVERSION })];
       const all = tracks.filter(({ kind }) => kind === "audio");
       const languages = [...new Set(all.map(({ language }) => language))];
-      const heard = playable.filter(({ kind, codec }) => kind === "audio" && PAGE_AUDIO.has(codec));
+      const heard = playable.filter(({ kind, codec }) => kind === "audio" && BROWSER_AUDIO.has(codec));
       const silent = all
         .filter((track) => !heard.some(({ language }) => language === track.language))
         .map(({ language, codec }) => ({ language, codec }));
       const opaque = tracks.flatMap(({ isOpaque, isPicture, language, codec }) =>
         isOpaque && !isPicture ? [{ language, codec }] : [],
       );
-      return c.json({ languages, silent, opaque }, 200, { "cache-control": "no-store" });
+      return c.json({ languages, silent, opaque }, 200, noStore);
     } finally {
       lease.release();
     }

@@ -28,9 +28,11 @@ import type { SegmentBody } from "../playback/segment-body.ts";
 import { SegmentCache } from "../playback/segment-cache.ts";
 import { Sessions } from "../playback/sessions.ts";
 import { SharedSessions } from "../playback/shared-sessions.ts";
+import { type NamedSound, silentSounds } from "../playback/silent-sounds.ts";
 import { convertSubtitles, openSubtitles } from "../playback/subtitle-lease.ts";
 import { WaitingStarts } from "../playback/waiting-starts.ts";
 import type { AudioTranscoder } from "../remux/audio/transcoder.ts";
+import type { AudioConversion } from "../remux/contract.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import type {
   CacheFigures,
@@ -38,6 +40,7 @@ import type {
   EngineSettings,
   Hold,
   Inspector,
+  Transfer,
   TransferContent,
   Transfers,
 } from "../transfer/contract.ts";
@@ -105,6 +108,12 @@ export interface Engine {
   read(infohash: Infohash, fileIndex: number, choose: ChooseRange, options?: ReadOptions): Promise<FileRead>;
   /** Opens the text subtitles of a file: those in it, and the subtitle files that belong to it. Rejects with `SluiceError`. */
   subtitles(infohash: Infohash, fileIndex: number, options?: ReadOptions): Promise<SubtitleLease>;
+  /** Returns the audio of a stream that browsers cannot play with this conversion. Waits for its first bytes. Rejects with `SluiceError`. */
+  silentSounds(
+    transfer: Pick<Transfer, "segmentSource">,
+    conversion: AudioConversion,
+    signal: AbortSignal,
+  ): Promise<readonly NamedSound[]>;
   /** Converts a subtitle file to WebVTT; the format is that of its name. Throws `bad_parameter` or `unsupported_content`. */
   convertSubtitles(name: string, file: Uint8Array): Promise<string>;
   /** Opens a transfer and waits for its file list, up to the time-outs in the settings. Rejects with `SluiceError`. */
@@ -234,6 +243,10 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     shared: new SharedSessions({ runtime, sessions }),
     read: (infohash, fileIndex, choose, options) => readFile(access, infohash, fileIndex, choose, options),
     subtitles: (infohash, fileIndex, options) => openSubtitles(access, infohash, fileIndex, options),
+    async silentSounds(transfer, conversion, signal) {
+      const source = await transfer.segmentSource?.(signal, { output: "hls", audioLanguage: undefined });
+      return source ? silentSounds(source, { conversion, transcoder, segments }, signal) : [];
+    },
     convertSubtitles,
     acquire: (selector, options) => acquire(access, selector, options),
     shareFile: (transportFile, ownFile) =>

@@ -29,11 +29,15 @@ const app = createPageRoutes({
   },
   digest: (text) => String(text.length),
   engine: {
-    acquire: async () =>
+    acquire: async ({ infohash }: { infohash: string }) =>
       ({
-        transfer: { name: "a", files: FILES, media: async () => ({ tracks: TRACKS }) },
+        transfer: {
+          ...{ name: "a", files: FILES, media: async () => ({ tracks: TRACKS }) },
+          ...(infohash === TRACKED && { segmentSource: async () => ({}) }),
+        },
         release: () => released++,
       }) as unknown as TransferLease,
+    silentSounds: async () => [{ language: "eng", codec: "truehd" }],
     webPeers: { describe: async (infohash: string) => ({ trackers: infohash === TRACKED ? TRACKERS : [] }) },
   } as never,
   signaling: { assignCode: () => "12345678", join: () => ({ received() {}, closed() {} }) },
@@ -170,6 +174,12 @@ test("page: lists each audio language of a file once, and the sound that cannot 
   assert.deepEqual(await response.json(), { languages: ["ger", "eng"], silent, opaque: [] });
   assert.equal((await ask(`/app/content/${"a".repeat(40)}/7/languages`)).status, 500);
   assert.equal(released, before + 2);
+});
+
+test("page: names the sound of a stream that cannot be decoded", async () => {
+  const response = await ask(`/app/content/${TRACKED}/0/languages`);
+  const silent = [{ language: "eng", codec: "truehd" }];
+  assert.deepEqual(await response.json(), { languages: [], silent, opaque: [] });
 });
 
 test("page: /webui/player/<id> opens the page with the content", async () => {

@@ -132,7 +132,7 @@ export async function contentOf(infohash, signal) {
 export const NO_SOUND = { languages: [], silent: [], opaque: [] };
 
 /**
- * Returns the audio languages of a file, default first, once they are known; none for a stream.
+ * Returns the audio languages of a file, default first, once they are known; of a stream only the sound that cannot be decoded.
  *
  * @param {string} infohash
  * @param {number} fileIndex
@@ -141,7 +141,7 @@ export const NO_SOUND = { languages: [], silent: [], opaque: [] };
  */
 export async function soundOf(infohash, fileIndex, signal) {
   const response = await fetch(`app/content/${infohash}/${fileIndex}/languages`, { signal });
-  // A stream has no file with known tracks. If anything is wrong, the request for its manifest reports the error.
+  // If anything is wrong, the request for the manifest reports the error.
   if (response.status === 404) return NO_SOUND;
   if (!response.ok) throw await readError(response);
   return response.json();

@@ -83,6 +83,7 @@ export class Playback {
       const sound = hasTracks ? await soundOf(session.infohash, fileIndex, signal) : NO_SOUND;
       const pictureTracks = hasTracks ? await pictureTracksOf(session.infohash, fileIndex, signal) : [];
       showSilent(page, sound.silent);
+      if (session.is_live === 1) this.#nameSilent(session.infohash, fileIndex);
       const isFilm = session.is_live !== 1;
       const atSeconds =
         choice.atSeconds ?? (isFilm ? await this.#options.startAt(session.infohash, fileIndex) : 0);
@@ -109,6 +110,23 @@ export class Playback {
     } catch (error) {
       if (!signal.aborted) this.#fail(problemText(error));
     }
+  }
+
+  /**
+   * Names the sound of a stream that cannot be played. An error is not shown: the stream plays without this, and if it does not,
+   * the player shows why.
+   *
+   * @param {string} infohash
+   * @param {number} fileIndex
+   */
+  #nameSilent(infohash, fileIndex) {
+    const { signal } = this.#end;
+    soundOf(infohash, fileIndex, signal).then(
+      ({ silent }) => {
+        if (!signal.aborted) showSilent(this.#options.page, silent);
+      },
+      () => {},
+    );
   }
 
   /**
