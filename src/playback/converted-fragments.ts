@@ -237,6 +237,8 @@ export class ConvertedFragments extends DerivedSource {
     }
     if (!isConverted.includes(true)) return undefined;
     const { transcoder, conversion } = this.#options;
+    for (const { described } of soundsOf(stream))
+      if (this.#converts(described.codec)) transcoder.prepare(described.codec);
     const seconds = manifest.kind === "media" ? (manifest.segments[0]?.durationSeconds ?? 6) : 6;
     return {
       manifest,

@@ -1,4 +1,4 @@
-import type { Media, MediaTrack, RemuxFormat } from "../remux/contract.ts";
+import type { Media, MediaTrack, RemuxFormat, SoundSlice } from "../remux/contract.ts";
 
 /** An audio track of a film that players get apart from the picture. */
 interface AudioRendition {
@@ -8,6 +8,8 @@ interface AudioRendition {
   /** Index in `media.tracks`. */
   readonly index: number;
   readonly track: MediaTrack;
+  /** Its segments, if they are not those of the picture. */
+  readonly slices: readonly SoundSlice[] | undefined;
 }
 
 /** Audio tracks that a player can choose from beside one variant of the picture. */
@@ -49,7 +51,11 @@ export function renditionsOf(groups: readonly AudioGroup[]): ReadonlyMap<number,
 function listed(media: Media, container: RemuxFormat, from: number): AudioRendition[] {
   return media.separateAudio[container]
     .filter((index) => index < TRACKS_LIMIT)
-    .map((index) => ({ number: from + index, media, index, track: media.tracks[index]! }));
+    .map((index) => {
+      const track = media.tracks[index]!;
+      const slices = track.convertedFrom === undefined ? undefined : media.soundSlices;
+      return { number: from + index, media, index, track, slices };
+    });
 }
 
 /** The tracks of the file; those that the request did not convert are the same renditions. */

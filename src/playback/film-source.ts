@@ -2,7 +2,7 @@ import { SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import { writeWebvtt } from "../media/webvtt.ts";
-import { audioKey, type Media, type MediaPart, type SeekableTs } from "../remux/contract.ts";
+import { audioKey, type Media, type MediaPart, type SeekableTs, type SoundSlice } from "../remux/contract.ts";
 import { pieceStream, streamBytes } from "../remux/piece-stream.ts";
 import type { ContentFile, Transfer } from "../transfer/contract.ts";
 import type {
@@ -132,13 +132,13 @@ class FilmSource implements SegmentSource {
     return 0;
   }
 
-  async reach(index: number): Promise<number | undefined> {
-    return index < this.#media.segments.length ? index : undefined;
+  async reach(index: number, _signal?: AbortSignal, track = 0): Promise<number | undefined> {
+    return index < this.#countOf(track) ? index : undefined;
   }
 
-  async find(kind: SegmentName["kind"], number: number): Promise<number> {
+  async find(kind: SegmentName["kind"], number: number, _signal?: AbortSignal, track = 0): Promise<number> {
     const fits = kind === "vtt" || (kind === "ts") === (this.container === "ts");
-    const count = this.#media.segments.length;
+    const count = this.#countOf(kind === "vtt" ? 0 : track);
     if (fits && number < count) return number;
     throw new SluiceError("no_such_segment", `expected a number below ${count}, got ${number}`);
   }
@@ -153,17 +153,26 @@ class FilmSource implements SegmentSource {
       const cues = await subtitleAt(this.#subtitles, track).cues(index, signal);
       return encodeUtf8(writeWebvtt(cues, this.#media.zeroTicks));
     }
-    const { media, part } = this.#partOf(track);
+    const { media, part, slices } = this.#partOf(track);
     if (kind === "mp4") return media.fmp4Init(signal, part);
-    const remux = await media.remux(kind === "ts" ? "ts" : "fmp4", index, index + 1, signal, part);
+    const slice = slices?.[index];
+    const segment = slice?.segment ?? index;
+    const sliced = slice && typeof part === "object" ? { ...part, slice } : part;
+    const remux = await media.remux(kind === "ts" ? "ts" : "fmp4", segment, segment + 1, signal, sliced);
     return streamBytes(pieceStream(remux, { signal }).pipeThrough(remux.remuxer), remux.pool);
   }
 
+  /** The number of segments of a track. */
+  #countOf(track: number): number {
+    const { media, slices } = this.#partOf(track);
+    return (slices ?? media.segments).length;
+  }
+
   /** Returns what the segments of a track contain: 0 is the picture, with the audio unless that is separate. */
-  #partOf(track: number): { media: Media; part: MediaPart } {
+  #partOf(track: number): { media: Media; part: MediaPart; slices?: readonly SoundSlice[] | undefined } {
     if (track === 0) return { media: this.#media, part: this.#audio.length > 0 ? "video" : "all" };
-    const rendition = renditionsOf(this.#audio).get(track);
-    if (rendition) return { media: rendition.media, part: { audio: rendition.index } };
+    const { media, index, slices } = renditionsOf(this.#audio).get(track) ?? {};
+    if (media && index !== undefined) return { media, part: { audio: index }, slices };
     throw new SluiceError("no_such_segment", `the film has no separate audio ${track}`);
   }
 }

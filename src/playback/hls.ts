@@ -32,17 +32,18 @@ export function hlsManifest(film: HlsManifestOptions, rendition: ManifestRenditi
   if (rendition === "media") return mediaManifest(film, "");
   if (rendition !== "main") {
     if ("subtitles" in rendition) return subtitleManifest(film, rendition.subtitles);
-    if (renditionsOf(film.audio).has(rendition.audio)) return mediaManifest(film, `a${rendition.audio}.`);
+    const sound = renditionsOf(film.audio).get(rendition.audio);
+    if (sound) return mediaManifest(film, `a${rendition.audio}.`, sound.slices);
     throw new SluiceError("no_such_segment", `the film has no separate audio ${rendition.audio}`);
   }
   return film.subtitles.length + film.audio.length > 0 ? masterManifest(film) : mediaManifest(film, "");
 }
 
-function mediaManifest(film: HlsManifestOptions, track: string): string {
+function mediaManifest(film: HlsManifestOptions, track: string, segments?: Durations): string {
   const isTs = film.container === "ts";
   return writeMediaManifest({
     kind: "vod",
-    segments: segmentsOf(film, `${track}${isTs ? "ts" : "m4s"}`),
+    segments: segmentsOf(film, `${track}${isTs ? "ts" : "m4s"}`, segments),
     ...(!isTs && { mapUri: film.urls.segment(0, `${track}mp4`) }),
   });
 }
@@ -119,8 +120,10 @@ function languageOf({ language }: Pick<MediaTrack, "language">) {
   return language === "und" ? {} : { language: languageTag(language) };
 }
 
-function segmentsOf(film: HlsManifestOptions, ending: string) {
-  return film.media.segments.map(({ durationSeconds }, index) => ({
+type Durations = readonly { readonly durationSeconds: number }[];
+
+function segmentsOf(film: HlsManifestOptions, ending: string, segments: Durations = film.media.segments) {
+  return segments.map(({ durationSeconds }, index) => ({
     durationSeconds,
     uri: film.urls.segment(index, ending),
   }));

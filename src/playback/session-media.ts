@@ -181,7 +181,7 @@ export class SessionMedia {
   #prepareNext(kind: "ts" | "m4s", index: number, track: number): void {
     const { ended, log } = this.#dependencies;
     const next = async () => {
-      if ((await this.source.reach(index + 1, ended)) !== undefined)
+      if ((await this.source.reach(index + 1, ended, track)) !== undefined)
         await this.segment(kind, index + 1, track, ended);
     };
     next().catch((thrown) => {

@@ -20,6 +20,8 @@ export interface Media {
   readonly zeroTicks: number;
   /** The times of all segments, in order, without gaps. Cut at key frames, or by time if there is no video. */
   readonly segments: readonly SegmentTimes[];
+  /** The parts in which converted audio is delivered apart from the picture. */
+  readonly soundSlices: readonly SoundSlice[];
   /**
    * Why the file cannot be served as MPEG-TS, naming the codec; undefined if MPEG-TS can carry the video, or an audio track of a file
    * without video. Audio tracks that it cannot carry are omitted.
@@ -65,8 +67,19 @@ export interface Media {
 /** The containers that segments can have. */
 export type RemuxFormat = "ts" | "fmp4";
 
-/** What segments contain: all tracks (the default), the video alone, or the audio track `tracks[audio]` alone. */
-export type MediaPart = "all" | "video" | { readonly audio: number };
+/** What segments contain: all tracks (the default), the video alone, or the audio track `tracks[audio]` alone, all of it or a slice. */
+export type MediaPart = "all" | "video" | { readonly audio: number; readonly slice?: SoundSlice };
+
+/** One of `count` parts of equal duration of a segment. Its audio is converted alone, so a player that seeks waits for it only. */
+export interface SoundSlice {
+  /** Its position among the slices of all segments. */
+  readonly number: number;
+  readonly segment: number;
+  /** From 0. */
+  readonly index: number;
+  readonly count: number;
+  readonly durationSeconds: number;
+}
 
 /** One way from the bytes of a file to a player: `pieceStream(remux).pipeThrough(remux.remuxer)`. */
 export interface Remux extends PlannedPieces {

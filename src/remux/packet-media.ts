@@ -16,12 +16,13 @@ import type {
   RemuxFormat,
   SeekableTs,
   SegmentTimes,
+  SoundSlice,
 } from "./contract.ts";
 import { Fmp4Writer } from "./fmp4-writer.ts";
 import type { OpenSettings, SourceTrack } from "./media-tracks.ts";
 import type { PacketReader, PlannedFrames, SegmentBounds } from "./packet-reader.ts";
 import { asMediaError, connect } from "./remuxer.ts";
-import { segmentTimes } from "./segment-plan.ts";
+import { segmentTimes, sliceBounds, soundSlices } from "./segment-plan.ts";
 import { SUBTITLE_OFFSET_TICKS, type SubtitleSource } from "./subtitles.ts";
 import { byteCutter, planTsLayout, segmentsOf, type TsLayout } from "./ts-layout.ts";
 import type { TsMuxTrack } from "./ts-mux-input.ts";
@@ -61,6 +62,7 @@ class PacketMedia implements Media {
   readonly tracks: readonly MediaTrack[];
   readonly zeroTicks = SUBTITLE_OFFSET_TICKS;
   readonly segments: readonly SegmentTimes[];
+  readonly soundSlices: readonly SoundSlice[];
   readonly tsProblem: SluiceError | undefined;
   readonly fmp4Problem: SluiceError | undefined;
   readonly silentIn: Media["silentIn"];
@@ -87,6 +89,7 @@ class PacketMedia implements Media {
     this.durationSeconds = Math.max(0, parts.endSeconds - parts.cuts[0]!);
     this.tracks = [...parts.tracks.map((track) => track.described), ...parts.subtitles.tracks];
     this.segments = segmentTimes(parts.cuts, parts.endSeconds);
+    this.soundSlices = soundSlices(this.segments);
     const [ts, fmp4] = [fitTs(parts.tracks), fitFmp4(parts.tracks)];
     this.tsProblem = ts.problem;
     this.fmp4Problem = fmp4.problem;
@@ -177,7 +180,7 @@ class PacketMedia implements Media {
     signal: AbortSignal | undefined,
     skipBytes?: number,
   ): Promise<Remux> {
-    const segments = this.#segments(from, to);
+    const segments = this.#segments(from, to).map((bounds) => this.#sliced(bounds, part));
     const problem = format === "ts" ? this.tsProblem : this.fmp4Problem;
     if (problem) throw problem;
     const output = this.#output(part);
@@ -189,7 +192,8 @@ class PacketMedia implements Media {
       const mark = skipBytes && ((frames: readonly PlannedFrames[]) => tsMuxer?.skip(frames, skipBytes));
       const used = eitherSignal(signal, this.#closing.signal);
       const { ranges, demuxer, pool } = await reader.demux(tracks, segments, used, mark || undefined);
-      const muxer = tsMuxer?.remuxer(pool) ?? (await output.fmp4Writer.remuxer(from, aborted));
+      const muxer =
+        tsMuxer?.remuxer(pool) ?? (await output.fmp4Writer.remuxer(sliceOf(part)?.number ?? from, aborted));
       return { source, ranges, closed: this.#closing.signal, remuxer: connect(demuxer, muxer), pool };
     }, signal);
   }
@@ -229,8 +233,17 @@ class PacketMedia implements Media {
     };
   }
 
+  #sliced(bounds: SegmentBounds, part: MediaPart): SegmentBounds {
+    const slice = sliceOf(part);
+    if (!slice) return bounds;
+    const { cuts, endSeconds } = this.#parts;
+    const { segment } = slice;
+    const sliceSeconds = sliceBounds(cuts[segment]!, cuts[segment + 1] ?? endSeconds, slice);
+    return { ...bounds, sliceSeconds };
+  }
+
   #output(part: MediaPart): PartOutput {
-    const name = JSON.stringify(part);
+    const name = typeof part === "object" ? `audio ${part.audio}` : part;
     const output = this.#outputs.get(name) ?? new PartOutput(this.#parts.reader, this.#tracksOf(part));
     this.#outputs.set(name, output);
     return output;
@@ -273,6 +286,10 @@ class PartOutput {
     this.#muxers.set(isPlanned, muxer);
     return muxer;
   }
+}
+
+function sliceOf(part: MediaPart): SoundSlice | undefined {
+  return typeof part === "object" ? part.slice : undefined;
 }
 
 /** Returns the indexes of the audio tracks that a container can carry on their own. */

@@ -22,6 +22,8 @@ export function checkSegmentSize(bytes: number, packets: number): void {
 export interface SegmentBounds {
   readonly startSeconds: number;
   readonly endSeconds: number;
+  /** The part of the segment whose audio is converted, `[from, to)`; absent: all of it. */
+  readonly sliceSeconds?: readonly [from: number, to: number];
 }
 
 /** What to read of a file, and the stage that finds the frames in it. */

@@ -16,6 +16,7 @@ export function rawMedia({ name, mime }: RawFormat): Media {
     tracks: [],
     zeroTicks: 0,
     segments: [],
+    soundSlices: [],
     tsProblem: problem,
     fmp4Problem: problem,
     silentIn: [],

@@ -1,4 +1,4 @@
-import type { SegmentTimes } from "./contract.ts";
+import type { SegmentTimes, SoundSlice } from "./contract.ts";
 
 /** Limit for hostile indexes: a week of 6 s segments. */
 const SEGMENTS_LIMIT = 100_000;
@@ -61,4 +61,31 @@ export function segmentTimes(cuts: readonly number[], endSeconds: number): Segme
     // The last segment is never empty, whatever duration the container states.
     durationSeconds: Math.max((cuts[index + 1] ?? endSeconds) - at, 0.001),
   }));
+}
+
+/** Target duration of a slice of converted audio: short, because a player that seeks waits for its conversion. */
+const SLICE_SECONDS = 2;
+/** The same in the first segment, for a quick start. */
+const FIRST_SLICE_SECONDS = 1;
+
+/** Divides segments into slices of converted audio. */
+export function soundSlices(segments: readonly SegmentTimes[]): readonly SoundSlice[] {
+  let number = 0;
+  return segments.flatMap(({ durationSeconds }, segment) => {
+    const target = segment === 0 ? FIRST_SLICE_SECONDS : SLICE_SECONDS;
+    const count = Math.max(1, Math.round(durationSeconds / target));
+    return Array.from({ length: count }, (_, index) => ({
+      ...{ number: number++, segment, index, count },
+      durationSeconds: durationSeconds / count,
+    }));
+  });
+}
+
+/** Returns where a slice begins and ends in a segment; infinite at the ends of the segment, so that nothing is lost. */
+export function sliceBounds(start: number, end: number, { index, count }: SoundSlice): [number, number] {
+  const at = (border: number) => start + ((end - start) * border) / count;
+  return [
+    index === 0 ? Number.NEGATIVE_INFINITY : at(index),
+    index + 1 === count ? Number.POSITIVE_INFINITY : at(index + 1),
+  ];
 }

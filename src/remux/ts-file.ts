@@ -21,9 +21,11 @@ import type {
   Remux,
   RemuxFormat,
   SegmentTimes,
+  SoundSlice,
 } from "./contract.ts";
 import { pieceStream, streamBytes } from "./piece-stream.ts";
 import { connect } from "./remuxer.ts";
+import { soundSlices } from "./segment-plan.ts";
 import { TsBoundaries } from "./ts-boundaries.ts";
 import { AFTER_STEP_BYTES, STRADDLE_BYTES, tsCutter } from "./ts-cut.ts";
 import { readTsHead, readTsTimes, type TsHead } from "./ts-head.ts";
@@ -93,6 +95,7 @@ class TsFile implements Media {
   readonly rawMime: string | undefined;
   readonly durationSeconds: number;
   readonly tracks: readonly MediaTrack[];
+  readonly soundSlices: readonly SoundSlice[];
   readonly tsProblem = undefined;
   readonly fmp4Problem: SluiceError | undefined;
   readonly silentIn: Media["silentIn"];
@@ -126,6 +129,8 @@ class TsFile implements Media {
     this.rawMime = isPlain && isAudioOrder(head.streams, order) ? "video/mp2t" : undefined;
     this.#plan = plan;
     this.#boundaries = boundaries;
+    // From the planned times: the names of segments must not change when a boundary is found.
+    this.soundSlices = soundSlices(this.segments);
     this.durationSeconds = plan.endTicks / TICKS_PER_SECOND;
     this.#tracks = tracks;
     this.tracks = tracks.map(({ described }) => described);

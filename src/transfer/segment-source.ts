@@ -20,8 +20,8 @@ export interface SegmentSource {
   /** Returns the index at which a continuous stream starts. */
   first(signal: AbortSignal): Promise<number>;
   /** Returns the index to continue with if `index` is next: `index` itself, after a wait at the live edge; a later one if that
-   * segment is not kept any more; undefined after the last. */
-  reach(index: number, signal: AbortSignal): Promise<number | undefined>;
+   * segment is not kept any more; undefined after the last. `track`: that of a film that has other segments than the picture. */
+  reach(index: number, signal: AbortSignal, track?: number): Promise<number | undefined>;
   /** Returns the index of the segment with this number in a manifest, also if the manifest lists only parts of it. Rejects with
    * `no_such_segment`. */
   find(kind: SegmentName["kind"], number: number, signal: AbortSignal, track?: number): Promise<number>;

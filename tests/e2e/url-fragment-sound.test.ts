@@ -69,7 +69,18 @@ describe("HLS of other servers in fragmented MP4 with sound that browsers do not
       );
     }
     const window = slidingManifest(await readFile(file("ac3-both.m3u8"), "utf8"), 4);
-    server = await startMediaServer(scratch.path, { "/live.m3u8": (_, to) => void to.end(window()) });
+    const whole = await readFile(file("ac3-both.m3u8"), "utf8");
+    server = await startMediaServer(scratch.path, {
+      "/live.m3u8": (_, to) => void to.end(window()),
+      "/timed.m3u8": (_, to) => void to.end(timed()),
+    });
+    let began: number | undefined;
+    /** A live manifest that grows with the clock. */
+    const timed = () => {
+      began ??= performance.now();
+      const parts = whole.split("#EXTINF").slice(0, 1 + 3 + Math.floor((performance.now() - began) / 4000));
+      return parts.join("#EXTINF").replace(/#EXT-X-(PLAYLIST-TYPE|ENDLIST).*\n/g, "");
+    };
     engine = await startEngine();
   });
   after(async () => {
@@ -131,6 +142,30 @@ describe("HLS of other servers in fragmented MP4 with sound that browsers do not
     const { correlation } = match(wanted, part, at);
     assert.ok(correlation > 0.98, `${correlation}`);
   });
+
+  chromiumTest(
+    "live: the page plays the sound of a stream, and names nothing as silent",
+    { timeout: 200_000 },
+    inRealTime(async () => {
+      const browser: Browser = await chromium.launch(LAUNCH);
+      try {
+        const page = await browser.newPage();
+        page.setDefaultTimeout(60_000);
+        await page.goto(`${engine.url}/`);
+        await page.fill("#link", `${server.url}/timed.m3u8`);
+        await page.click("#play");
+        await page.waitForFunction(() => {
+          const video = document.querySelector("video") as
+            | (HTMLVideoElement & { webkitAudioDecodedByteCount: number })
+            | null;
+          return video && video.played.length > 0 && video.webkitAudioDecodedByteCount > 60_000;
+        });
+        assert.equal(await page.isVisible("#silent"), false);
+      } finally {
+        await browser.close();
+      }
+    }),
+  );
 
   chromiumTest(
     "the page plays them with sound, and after a seek",

@@ -10,6 +10,7 @@ export class FakeMedia implements Media {
   zeroTicks = 900_000;
   tracks: readonly MediaTrack[] = [track("video", "h264"), track("audio", "aac")];
   segments: readonly SegmentTimes[] = segmentTimes(5);
+  soundSlices: Media["soundSlices"] = [];
   tsProblem: SluiceError | undefined;
   fmp4Problem: SluiceError | undefined;
   silentIn: Media["silentIn"] = [];

@@ -4,7 +4,8 @@ import { parseInfohash } from "../../src/base/ids.ts";
 import { audioGroups } from "../../src/playback/film-audio.ts";
 import { hlsManifest } from "../../src/playback/hls.ts";
 import type { Media, MediaTrack } from "../../src/remux/contract.ts";
-import { sessionManifestUrls } from "../../src/transfer/segment-source.ts";
+import { segmentTimes, soundSlices } from "../../src/remux/segment-plan.ts";
+import { type ManifestRendition, sessionManifestUrls } from "../../src/transfer/segment-source.ts";
 
 const FILE = { index: 0, path: ["a.mkv"], name: "a.mkv", size: 1_000_000 };
 const urls = sessionManifestUrls("http://a", {
@@ -74,6 +75,29 @@ test("hlsManifest: lists every audio track of a film, with distinct names, the f
     ["English (2)", "en", "NO"],
   ]);
   assert.match(master, /CHANNELS="6",URI="[^"]*audio=2"/);
+});
+
+test("hlsManifest: converted audio has segments of its own, other audio those of the picture", () => {
+  const tracks = [track("video", "h264", "avc1.64001f"), { ...AAC, convertedFrom: "ac3" }, AAC];
+  const segments = segmentTimes([0, 2, 6, 12], 18);
+  const separateAudio = { ts: [1, 2], fmp4: [] };
+  const media = { tracks, durationSeconds: 18, segments, soundSlices: soundSlices(segments), separateAudio };
+  const film = {
+    file: FILE as never,
+    media: media as unknown as Media,
+    subtitles: [],
+    container: "ts",
+    urls,
+  } as const;
+  const audio = audioGroups(film.media, undefined, "ts");
+  const durations = (rendition: ManifestRendition) =>
+    [...hlsManifest({ ...film, audio }, rendition).matchAll(/#EXTINF:([\d.]+)/g)].map(([, seconds]) =>
+      Number(seconds),
+    );
+  assert.deepEqual(durations("media"), [2, 4, 6, 6]);
+  assert.deepEqual(durations({ audio: 2 }), [2, 4, 6, 6]);
+  assert.deepEqual(durations({ audio: 1 }), [1, 1, 2, 2, 2, 2, 2, 2, 2, 2]);
+  assert.match(hlsManifest({ ...film, audio }, { audio: 1 }), /\/9\.a1\.ts/);
 });
 
 test("hlsManifest: a film with one audio track and nothing else to choose is a media playlist", () => {

@@ -45,12 +45,15 @@ export class Timeline {
     return Math.floor((this.#end ?? 0) / BLOCK_SAMPLES);
   }
 
-  /** Adds a frame; if it is damaged (`samples` is undefined), silence of its duration. */
-  add(packet: TsMuxPacket, samples: Samples | undefined, gain: number): void {
+  /**
+   * Adds a frame; if it is damaged (`samples` is undefined), silence of its duration. `isOnGrid`: it is placed at a whole multiple of its
+   * length, if it is close to that.
+   */
+  add(packet: TsMuxPacket, samples: Samples | undefined, gain: number, isOnGrid = true): void {
     const count = samples?.channels[0]?.length ?? this.#lostSamples(packet);
     if (count === 0) return;
-    if (samples) this.#frameSamples = count;
-    const at = this.#place(packet.ptsSeconds, count);
+    if (samples && isOnGrid) this.#frameSamples = count;
+    const at = this.#place(packet.ptsSeconds, isOnGrid ? count : 1);
     if (at === undefined) return;
     if (samples) this.#write(samples, gain);
     else this.#silence(count);

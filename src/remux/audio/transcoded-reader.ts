@@ -1,7 +1,13 @@
 import type { AbortSignalLike } from "../../base/byte-source.ts";
 import type { AudioConversion } from "../contract.ts";
 import type { SourceTrack } from "../media-tracks.ts";
-import type { Demux, PacketReader, Reordering, SegmentBounds } from "../packet-reader.ts";
+import {
+  type Demux,
+  lastSeconds,
+  type PacketReader,
+  type Reordering,
+  type SegmentBounds,
+} from "../packet-reader.ts";
 import { connect, Remuxer } from "../remuxer.ts";
 import type { PacketBatch, TsMuxPacket } from "../ts-mux-input.ts";
 import { type AudioTranscoder, converts, PREROLL_SECONDS, type TranscodePlan } from "./transcoder.ts";
@@ -74,6 +80,16 @@ export function asAac(track: SourceTrack, { config, sampleRate, channels }: Tran
   };
 }
 
+/** Returns the indexes of the packets that are converted, `[from, to)`. */
+function sliceOf(packets: readonly TsMuxPacket[], { sliceSeconds }: SegmentBounds): [number, number] {
+  const [from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY] = sliceSeconds ?? [];
+  const firstFrom = (seconds: number) => {
+    const found = packets.findIndex(({ ptsSeconds }) => ptsSeconds >= seconds);
+    return found < 0 ? packets.length : found;
+  };
+  return [firstFrom(from), firstFrom(to)];
+}
+
 /** Reads packets, and AAC in place of the audio that is transcoded. */
 class TranscodingReader implements PacketReader {
   readonly #reader: PacketReader;
@@ -135,10 +151,14 @@ class TranscodingReader implements PacketReader {
       const transcoded = this.#plans.get(track);
       if (!transcoded) continue;
       const own = read.filter((packet) => packet.track === index);
+      const [from, to] = sliceOf(own, bounds);
       const run = {
-        before: await this.#before(transcoded.original, bounds, signal),
-        own,
-        isLast: bounds.endSeconds === Number.POSITIVE_INFINITY,
+        before:
+          from > 0
+            ? lastSeconds(own.slice(0, from), PREROLL_SECONDS)
+            : await this.#before(transcoded.original, bounds, signal),
+        own: own.slice(from, to),
+        isLast: bounds.endSeconds === Number.POSITIVE_INFINITY && to === own.length,
       };
       for (const frame of await this.#transcoder.run(transcoded.plan, run, signal))
         packets.push({ ...frame, track: index });

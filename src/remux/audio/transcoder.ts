@@ -4,6 +4,7 @@ import { SluiceError } from "../../base/errors.ts";
 import { readAc3Programme } from "../../media/ac3.ts";
 import type { AudioCodecs, AudioSource } from "../codecs/codecs.ts";
 import { BLOCK_SAMPLES } from "../codecs/limiter.ts";
+import { RateConverter } from "../codecs/resampler.ts";
 import type { Samples } from "../codecs/samples.ts";
 import type { AudioConversion } from "../contract.ts";
 import type { TsMuxPacket } from "../ts-mux-input.ts";
@@ -17,6 +18,12 @@ export const PREROLL_SECONDS = 0.5;
  * before the segment, and the next segment continues there; no segment needs bytes of the next one.
  */
 const LOOKAHEAD_BLOCKS = 3;
+
+/**
+ * Blocks that are encoded before the first frame that is kept. The encoder takes its windows from the two frames before, and its
+ * quantization settles within some more; encoding is most of the work, so it gets no more of the preroll than that.
+ */
+const ENCODER_PREROLL_BLOCKS = 8;
 
 /** Dialogue is lowered to this level below full scale, in decibels; quieter dialogue is unchanged, so that nothing clips. */
 const DIALOGUE_LEVEL = 27;
@@ -75,7 +82,7 @@ export class AudioTranscoder {
     return this.#codecs.decodes(codec);
   }
 
-  /** Loads what a codec needs, while the first bytes of its track are fetched. Errors are reported when it is used. */
+  /** See {@link AudioCodecs.prepare}. */
   prepare(codec: string): void {
     this.#codecs.prepare(codec);
   }
@@ -119,30 +126,40 @@ export class AudioTranscoder {
     const packets = [...before, ...own];
     const encoder = await this.#codecs.encoder(sampleRate, channels);
     try {
-      const timeline = new Timeline(plan, (block) => encoder.add(block));
+      let preroll: Float32Array[] | undefined = before.length > 0 ? [] : undefined;
+      const timeline = new Timeline(plan, (block) => {
+        if (!preroll) return encoder.add(block);
+        preroll.push(block);
+        if (preroll.length > ENCODER_PREROLL_BLOCKS + LOOKAHEAD_BLOCKS) preroll.shift();
+      });
       let fromBlock = Number.NEGATIVE_INFINITY;
+      let firstBlock: number | undefined;
       let index = 0;
       const frames = packets.map(({ data }) => data);
+      const rates = new RateConverter(sampleRate);
       for await (const samples of this.#codecs.decode(plan.source, frames, signal)) {
         const packet = packets[index]!;
-        if (index === before.length && index > 0) fromBlock = timeline.endBlock - LOOKAHEAD_BLOCKS;
+        if (index === before.length && preroll) {
+          fromBlock = timeline.endBlock - LOOKAHEAD_BLOCKS;
+          // The limiter holds the last complete block.
+          if (preroll.length > 0) firstBlock = timeline.endBlock - 1 - preroll.length;
+          const blocks = preroll;
+          preroll = undefined;
+          for (const block of blocks) encoder.add(block);
+        }
         index++;
-        timeline.add(packet, matching(samples, sampleRate), dialogueGain(plan.source.codec, packet.data));
+        const isOnGrid = samples?.sampleRate === sampleRate;
+        timeline.add(packet, rates.convert(samples), dialogueGain(plan.source.codec, packet.data), isOnGrid);
       }
       const toBlock = isLast ? timeline.finish(LOOKAHEAD_BLOCKS) : timeline.endBlock - LOOKAHEAD_BLOCKS;
       return (await encoder.finish(signal))
-        .map(({ block, data }) => ({ block: block + timeline.firstBlock, data }))
+        .map(({ block, data }) => ({ block: block + (firstBlock ?? timeline.firstBlock), data }))
         .filter(({ block }) => block >= fromBlock && block < toBlock)
         .map(({ block, data }) => packetOf(block, data, sampleRate));
     } finally {
       encoder.close();
     }
   }
-}
-
-/** A frame with another sampling rate than the track's counts as damaged. */
-function matching(samples: Samples | undefined, sampleRate: number): Samples | undefined {
-  return samples?.sampleRate === sampleRate ? samples : undefined;
 }
 
 /** The factor that lowers dialogue to {@link DIALOGUE_LEVEL} (ETSI TS 102 366 4.4.2.8). */

@@ -57,6 +57,22 @@ function readHeader(packets: Uint8Array, at: number, end: number) {
   }
 }
 
+/** Returns the units of the last `seconds`. */
+export function lastUnits(units: readonly AudioUnit[], seconds: number): readonly AudioUnit[] {
+  const last = units.findLast(({ pts }) => pts !== undefined)?.pts;
+  const from = units.findIndex(
+    ({ pts }) => pts !== undefined && deltaTicks(last!, pts) < seconds * TICKS_PER_SECOND,
+  );
+  return from < 0 ? [] : units.slice(from);
+}
+
+/** Returns the index of the first unit at or after a time in ticks, which may be infinite; the number of units if there is none. */
+export function firstFrom(units: readonly AudioUnit[], ticks: number): number {
+  if (!Number.isFinite(ticks)) return ticks < 0 ? 0 : units.length;
+  const found = units.findIndex(({ pts }) => pts !== undefined && deltaTicks(pts, Math.round(ticks)) >= 0);
+  return found < 0 ? units.length : found;
+}
+
 /**
  * Splits units into frames. A frame belongs to the segment in which it ends, so that a frame across a border belongs to one segment.
  * Times are relative to `TS_BASE_SECONDS`, as in {@link TsMuxPacket}; they continue through an overflow of the clock.

@@ -44,6 +44,11 @@ export class TsConverter {
     return converts(conversion, codec) && (isLatm(codec) || this.#transcoder.decodes(decoderOf(codec)));
   }
 
+  /** Loads what the conversion of a codec needs. */
+  prepare(codec: string): void {
+    if (!isLatm(codec)) this.#transcoder.prepare(decoderOf(codec));
+  }
+
   /** Returns the audio as AAC in a transport stream of its own; undefined if it has no frames that are converted. */
   async convert(audio: SegmentAudio, signal: AbortSignalLike): Promise<Uint8Array<ArrayBuffer> | undefined> {
     if (audio.codec !== undefined && isLatm(audio.codec)) return latmAsAdts(audio);

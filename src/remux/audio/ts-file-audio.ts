@@ -5,16 +5,17 @@ import { concatBytes } from "../../base/bytes.ts";
 import { SluiceError } from "../../base/errors.ts";
 import { TICKS_PER_SECOND } from "../../media/timestamps.ts";
 import { alignPackets } from "../../media/ts-sync.ts";
-import type { AudioConversion, MediaPart, Remux } from "../contract.ts";
+import type { AudioConversion, MediaPart, Remux, SoundSlice } from "../contract.ts";
 import { Remuxer } from "../remuxer.ts";
+import { sliceBounds } from "../segment-plan.ts";
 import type { TsBoundaries } from "../ts-boundaries.ts";
 import { AFTER_STEP_BYTES, cutSegment, hasAllStarts, STRADDLE_BYTES } from "../ts-cut.ts";
 import type { TsHead } from "../ts-head.ts";
 import type { TsReader } from "../ts-reader.ts";
 import type { TsTrack } from "../ts-tracks.ts";
 import { isLatm, isUnsupportedLatm } from "./latm-frames.ts";
-import type { AudioTranscoder } from "./transcoder.ts";
-import { audioUnits } from "./ts-audio.ts";
+import { type AudioTranscoder, PREROLL_SECONDS } from "./transcoder.ts";
+import { audioUnits, firstFrom, lastUnits } from "./ts-audio.ts";
 import { audioAlone, type SegmentAudio, TsConverter, withAudio } from "./ts-converter.ts";
 
 /** Limits of the bytes that are read before a segment for its audio. */
@@ -44,6 +45,7 @@ export function convertedTracks(
     if (described.kind !== "audio" || !converter.needs(described.codec)) return track;
     const convertedFrom = described.codec;
     if (isLatm(convertedFrom) && isUnsupportedLatm(audioUnits(packets, track.pid))) return track;
+    converter.prepare(convertedFrom);
     return {
       ...track,
       described: { ...described, codec: "aac", codecString: "mp4a.40.2", convertedFrom },
@@ -97,7 +99,8 @@ export class TsFileAudio {
   remux(from: number, to: number, part: MediaPart, signal?: AbortSignal): Remux {
     const { boundaries, reader, head, closed } = this.#parts;
     const stopped = eitherSignal(signal, closed);
-    const track = typeof part === "object" ? this.#parts.tracks[part.audio] : undefined;
+    const { audio, slice } = typeof part === "object" ? part : {};
+    const track = audio === undefined ? undefined : this.#parts.tracks[audio];
     if (typeof part === "object" && track?.described.kind !== "audio")
       throw new SluiceError("no_such_segment", "the file has no such track");
     const planned: CutSegment[] = [];
@@ -126,7 +129,7 @@ export class TsFileAudio {
           chunks = [];
           bytes = 0;
           const read = { ...segment, body, after: await this.#after(segment.end, stopped) };
-          return [await (track ? this.#alone(track, read, stopped) : this.#converted(read, stopped))];
+          return [await (track ? this.#alone(track, read, slice, stopped) : this.#converted(read, stopped))];
         },
       }),
     };
@@ -152,12 +155,27 @@ export class TsFileAudio {
   async #alone(
     track: TsFileTrack,
     segment: ReadSegment,
+    slice: SoundSlice | undefined,
     signal: AbortSignalLike,
   ): Promise<Uint8Array<ArrayBuffer>> {
     const { converter } = track;
     const seconds = converter ? CONVERSION_SECONDS : FRAME_SECONDS;
-    const audio = await this.#audioOf(track, segment, seconds, signal);
+    const whole = await this.#audioOf(track, segment, seconds, signal);
+    const audio = slice ? this.#sliceOf(whole, slice) : whole;
     return (converter ? await converter.convert(audio, signal) : audioAlone(audio)) ?? new Uint8Array(0);
+  }
+
+  #sliceOf(audio: SegmentAudio, slice: SoundSlice): SegmentAudio {
+    const { boundaries } = this.#parts;
+    const { segment } = slice;
+    const [start, end] = [segment, segment + 1].map(
+      (index) => boundaries.firstDts + boundaries.startTicks(index),
+    );
+    const [from, to] = sliceBounds(start!, end!, slice).map((ticks) => firstFrom(audio.own, ticks));
+    const own = audio.own.slice(from, to);
+    const earlier = audio.own.slice(0, from);
+    const before = earlier.length > 0 ? lastUnits(earlier, 2 * PREROLL_SECONDS) : audio.before;
+    return { ...audio, before, own, isLast: audio.isLast && to === audio.own.length };
   }
 
   async #audioOf(
@@ -171,7 +189,10 @@ export class TsFileAudio {
     const units = audioUnits(concatBytes([preroll, body, after]), pid);
     const ownEnd = preroll.length + body.length;
     return {
-      before: units.filter(({ at }) => at < preroll.length),
+      before: lastUnits(
+        units.filter(({ at }) => at < preroll.length),
+        2 * PREROLL_SECONDS,
+      ),
       own: units.filter(({ at }) => at >= preroll.length && at < ownEnd),
       language,
       codec: convertedFrom ?? codec,

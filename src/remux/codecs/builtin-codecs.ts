@@ -3,14 +3,19 @@ import { AacEncoder } from "./aac-encoder.ts";
 import { CodecModules, type CodecScript } from "./codec-module.ts";
 import type { AudioCodecs, AudioSource, BlockEncoder } from "./codecs.ts";
 import { isDecodable, loadDecoder, openDecoder } from "./decoders.ts";
+import { BLOCK_SAMPLES } from "./limiter.ts";
 import type { Samples } from "./samples.ts";
 
 /** Frames that are decoded before the event loop continues: about 5 ms. */
 const SLICE_FRAMES = 4;
+/** Blocks of noise that are encoded in advance: the first ones take ten times as long, until the runtime has compiled the encoder. */
+const WARM_UP_BLOCKS = 16;
 
 /** The codecs of the engine: WebAssembly of packages, and its own. */
 export class BuiltinCodecs implements AudioCodecs {
   readonly #modules: CodecModules;
+  /** True as soon as the encoder has been used, or is being warmed up. */
+  #isWarm = false;
 
   constructor(script: CodecScript) {
     this.#modules = new CodecModules(script);
@@ -21,8 +26,21 @@ export class BuiltinCodecs implements AudioCodecs {
   }
 
   prepare(codec: string): void {
-    for (const loading of [loadDecoder(this.#modules, codec), this.#modules.ffmpeg("aac")])
-      loading?.catch(() => {});
+    for (const loading of [loadDecoder(this.#modules, codec), this.#warmUp()]) loading?.catch(() => {});
+  }
+
+  async #warmUp(): Promise<void> {
+    if (this.#isWarm) return;
+    this.#isWarm = true;
+    const encoder = await AacEncoder.open(this.#modules, 48000, 2);
+    try {
+      for (let block = 0; block < WARM_UP_BLOCKS; block++) {
+        encoder.add(Float32Array.from({ length: 2 * BLOCK_SAMPLES }, () => 0.3 * (Math.random() - 0.5)));
+        await nextTurn();
+      }
+    } finally {
+      encoder.close();
+    }
   }
 
   async *decode(
@@ -34,7 +52,7 @@ export class BuiltinCodecs implements AudioCodecs {
     try {
       for (const [index, frame] of frames.entries()) {
         if (index % SLICE_FRAMES === SLICE_FRAMES - 1) {
-          await new Promise<void>((resolve) => setImmediate(resolve));
+          await nextTurn();
           if (signal.aborted) throw signal.reason;
         }
         yield decoder?.decode(frame);
@@ -47,4 +65,8 @@ export class BuiltinCodecs implements AudioCodecs {
   encoder(sampleRate: number, channels: 2 | 6): Promise<BlockEncoder> {
     return AacEncoder.open(this.#modules, sampleRate, channels);
   }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

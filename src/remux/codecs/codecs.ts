@@ -31,7 +31,7 @@ export interface BlockEncoder {
 export interface AudioCodecs {
   /** Returns true if `decode` supports this codec. */
   decodes(codec: string): boolean;
-  /** Loads what a codec needs, while the first bytes of its track are fetched. Errors are reported when it is used. */
+  /** Loads and warms up what a codec needs, while the first bytes of its track are fetched. Errors are reported when it is used. */
   prepare(codec: string): void;
   /**
    * Yields the samples of each frame, in order; undefined for a damaged one. Fails with `unsupported_codec`, or with the reason of

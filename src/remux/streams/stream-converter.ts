@@ -1,8 +1,8 @@
 import type { AbortSignalLike } from "../../base/byte-source.ts";
-import { deltaTicks, TICKS_PER_SECOND } from "../../media/timestamps.ts";
+import { trimOldest } from "../../base/trim-oldest.ts";
 import type { TsStream } from "../../media/ts-programme.ts";
 import { type AudioTranscoder, PREROLL_SECONDS } from "../audio/transcoder.ts";
-import { type AudioUnit, audioUnits } from "../audio/ts-audio.ts";
+import { type AudioUnit, audioUnits, lastUnits } from "../audio/ts-audio.ts";
 import { audioAlone, type SegmentAudio, TsConverter, withAudio } from "../audio/ts-converter.ts";
 import type { AudioConversion } from "../contract.ts";
 import { readPiece } from "../ts-interleave.ts";
@@ -36,10 +36,12 @@ export class StreamConverter {
     this.#choose = choose;
   }
 
-  /** Returns true if the packets name audio that is converted. Throws `broken_media` if they have no tables. */
+  /** Returns true if the packets name audio that is converted, and loads what that needs. Throws `broken_media` if they have no tables. */
   needs(packets: Uint8Array): boolean {
     const audio = this.#audioOf(readPiece(packets));
-    return audio !== undefined && this.#converter?.needs(audio.codec) === true;
+    if (audio === undefined || this.#converter?.needs(audio.codec) !== true) return false;
+    this.#converter.prepare(audio.codec);
+    return true;
   }
 
   /** Returns true if the segment before `index` is known, so that this one continues without a gap. */
@@ -91,12 +93,8 @@ export class StreamConverter {
   }
 
   #keep(index: number, units: readonly AudioUnit[]): void {
-    const last = units.findLast(({ pts }) => pts !== undefined)?.pts;
-    const from = units.findIndex(
-      ({ pts }) => pts !== undefined && deltaTicks(last!, pts) < 2 * PREROLL_SECONDS * TICKS_PER_SECOND,
-    );
     this.#tails.delete(index);
-    this.#tails.set(index, from < 0 ? [] : units.slice(from));
-    for (const [oldest] of this.#tails) if (this.#tails.size > KEPT_TAILS) this.#tails.delete(oldest);
+    this.#tails.set(index, lastUnits(units, 2 * PREROLL_SECONDS));
+    trimOldest(this.#tails, KEPT_TAILS);
   }
 }

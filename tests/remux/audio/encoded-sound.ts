@@ -14,18 +14,23 @@ interface Encoders extends FfmpegModule {
   _get_encoded_data(context: number): number;
 }
 
-/** Encodes a rising tone as AC-3 at 48 kHz with the encoder of the package, so that tests need no ffmpeg. */
-export async function ac3Tone(seconds: number, channels = 2, level = 0.4): Promise<TsMuxPacket[]> {
+/** Encodes a rising tone as AC-3 with the encoder of the package, so that tests need no ffmpeg. */
+export async function ac3Tone(
+  seconds: number,
+  channels = 2,
+  level = 0.4,
+  sampleRate = 48000,
+): Promise<TsMuxPacket[]> {
   const modules = new CodecModules(readCodecScript);
   const module = (await modules.ffmpeg<FfmpegDecoders>("ac3")) as unknown as Encoders;
-  const context = module._init_encoder(0, channels, 48000, channels > 2 ? 384_000 : 192_000);
+  const context = module._init_encoder(0, channels, sampleRate, channels > 2 ? 384_000 : 192_000);
   const samples = module._get_encoder_frame_size(context);
   const packets: TsMuxPacket[] = [];
-  for (let frame = 0; frame < Math.ceil((seconds * 48000) / samples); frame++) {
+  for (let frame = 0; frame < Math.ceil((seconds * sampleRate) / samples); frame++) {
     const input = module._get_encode_input_ptr(context, samples * channels * 4);
     const pcm = new Float32Array(module.HEAPU8.buffer, input, samples * channels);
     for (let i = 0; i < samples; i++) {
-      const time = (frame * samples + i) / 48000;
+      const time = (frame * samples + i) / sampleRate;
       for (let channel = 0; channel < channels; channel++)
         pcm[i * channels + channel] =
           level * Math.sin(2 * Math.PI * (200 + 50 * time + 100 * channel) * time);
@@ -35,8 +40,8 @@ export async function ac3Tone(seconds: number, channels = 2, level = 0.4): Promi
     const data = module.HEAPU8.slice(at, at + size);
     packets.push({
       track: 0,
-      ptsSeconds: (frame * samples) / 48000,
-      durationSeconds: 0.032,
+      ptsSeconds: (frame * samples) / sampleRate,
+      durationSeconds: samples / sampleRate,
       isKey: true,
       data,
     });

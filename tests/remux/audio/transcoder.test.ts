@@ -9,6 +9,7 @@ import {
 } from "../../../src/remux/audio/transcoder.ts";
 import { TsConverter } from "../../../src/remux/audio/ts-converter.ts";
 import { BuiltinCodecs } from "../../../src/remux/codecs/builtin-codecs.ts";
+import { RateConverter } from "../../../src/remux/codecs/resampler.ts";
 import type { TsMuxPacket } from "../../../src/remux/ts-mux-input.ts";
 import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
 import { ac3Tone } from "./encoded-sound.ts";
@@ -100,6 +101,50 @@ test("AudioTranscoder.run: gaps of a segment add at most a minute of silence", a
   const frames = await transcoder.run(made, { before: [], own: hostile, isLast: true }, signal);
   const seconds = (frames.length * 1024) / made.sampleRate;
   assert.ok(tone.length > 20 && seconds > 50 && seconds < 63, String(seconds));
+});
+
+for (const [rate, channels] of [
+  [44100, 2],
+  [32000, 6],
+] as const)
+  test(`AudioTranscoder.run: sound goes on when the stream changes to ${rate} Hz and ${channels} channels`, async () => {
+    const made = await plan(tone);
+    const other = (await ac3Tone(2, channels, 0.4, rate)).map((packet) => ({
+      ...packet,
+      ptsSeconds: packet.ptsSeconds + tone.length * 0.032,
+    }));
+    const packets = [...tone, ...other];
+    const cuts = [0, 1.5, 2.4, Number.POSITIVE_INFINITY];
+    const frames: TsMuxPacket[] = [];
+    for (const index of [0, 1, 2])
+      frames.push(...(await segment(made, packets, cuts[index]!, cuts[index + 1]!)));
+    const blocks = blocksOf(frames, made);
+    assert.deepEqual(
+      blocks,
+      blocks.map((_, i) => i - 1),
+    );
+    // Silence would take a few bytes.
+    const small = frames.slice(2, -4).filter(({ data }) => data.length < 100);
+    assert.ok(frames.length > 140 && small.length < 4, `${small.length} of ${frames.length}`);
+  });
+
+test("RateConverter: a tone keeps its pitch and level; a single frame with another rate is dropped", () => {
+  const converter = new RateConverter(48000);
+  const tones = (from: number) =>
+    new Float32Array(1536).map((_, i) => 0.5 * Math.sin((2 * Math.PI * 1000 * (from + i)) / 44100));
+  const frame = (index: number) => ({
+    ...{ sampleRate: 44100, channels: [tones(1536 * index)], layout: ["C" as const] },
+  });
+  assert.equal(converter.convert(frame(0)), undefined);
+  const out = [1, 2, 3].flatMap((index) => [...converter.convert(frame(index))!.channels[0]!]);
+  assert.ok(Math.abs(out.length - (3 * 1536 * 48000) / 44100) < 40, String(out.length));
+  // The first sample is that of the second frame.
+  for (let i = 100; i < out.length; i++) {
+    const wanted = 0.5 * Math.sin(2 * Math.PI * 1000 * (1536 / 44100 + i / 48000));
+    assert.ok(Math.abs(out[i]! - wanted) < 0.002, `${i}: ${out[i]} ${wanted}`);
+  }
+  const own = { ...frame(4), sampleRate: 48000 };
+  assert.equal(converter.convert(own), own);
 });
 
 test("AudioTranscoder.run: stops when its signal fires", async () => {
