@@ -2,7 +2,7 @@ import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { SluiceError } from "../src/base/errors.ts";
 import { type Infohash, parseInfohash } from "../src/base/ids.ts";
 import { playOrder } from "../src/base/play-order.ts";
-import { BROWSER_AUDIO } from "../src/playback/silent-sounds.ts";
+import { BROWSER_AUDIO } from "../src/playback/contract.ts";
 import type { AudioRequest } from "../src/remux/contract.ts";
 import type { TextSocket, TextSocketHandlers } from "../src/runtime/contract.ts";
 import { isForeignPage, isSameOrigin, pathPrefix } from "./http/access.ts";

@@ -29,6 +29,9 @@ import type { PictureJson } from "./picture-json.ts";
 import type { SegmentBody } from "./segment-body.ts";
 import type { PlayerPosition } from "./session-live.ts";
 
+/** What browsers decode in HLS. */
+export const BROWSER_AUDIO: ReadonlySet<string> = new Set(["aac", "mp3", "opus", "flac"]);
+
 /** `auto` keeps the output of the endpoint; `original` is HLS for content that comes as HLS, else MPEG-TS. */
 export type OutputFormat = "auto" | "original" | "hls" | "http";
 

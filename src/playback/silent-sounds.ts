@@ -7,10 +7,8 @@ import type { AudioConversion } from "../remux/contract.ts";
 import { FragmentedStream } from "../remux/streams/fragmented-segments.ts";
 import { readPiece } from "../remux/ts-interleave.ts";
 import type { SegmentSource } from "../transfer/segment-source.ts";
+import { BROWSER_AUDIO } from "./contract.ts";
 import type { SegmentCache } from "./segment-cache.ts";
-
-/** What browsers decode in HLS. */
-export const BROWSER_AUDIO = new Set(["aac", "mp3", "opus", "flac"]);
 
 /** An audio track, named for the user. */
 export interface NamedSound {
@@ -33,7 +31,7 @@ interface PagePlayback {
 }
 
 /** Returns the audio tracks in languages of which none can be heard in a browser. */
-export function silentOf(sounds: readonly Sound[]): NamedSound[] {
+function silentOf(sounds: readonly Sound[]): NamedSound[] {
   return sounds
     .filter(({ language }) => !sounds.some((other) => other.language === language && other.isHeard))
     .map(({ language, codec }) => ({ language, codec }));

@@ -180,7 +180,8 @@ class PacketMedia implements Media {
     signal: AbortSignal | undefined,
     skipBytes?: number,
   ): Promise<Remux> {
-    const segments = this.#segments(from, to).map((bounds) => this.#sliced(bounds, part));
+    const slice = typeof part === "object" ? part.slice : undefined;
+    const segments = this.#segments(from, to).map((bounds) => this.#sliced(bounds, slice));
     const problem = format === "ts" ? this.tsProblem : this.fmp4Problem;
     if (problem) throw problem;
     const output = this.#output(part);
@@ -193,7 +194,7 @@ class PacketMedia implements Media {
       const used = eitherSignal(signal, this.#closing.signal);
       const { ranges, demuxer, pool } = await reader.demux(tracks, segments, used, mark || undefined);
       const muxer =
-        tsMuxer?.remuxer(pool) ?? (await output.fmp4Writer.remuxer(sliceOf(part)?.number ?? from, aborted));
+        tsMuxer?.remuxer(pool) ?? (await output.fmp4Writer.remuxer(slice?.number ?? from, aborted));
       return { source, ranges, closed: this.#closing.signal, remuxer: connect(demuxer, muxer), pool };
     }, signal);
   }
@@ -233,13 +234,11 @@ class PacketMedia implements Media {
     };
   }
 
-  #sliced(bounds: SegmentBounds, part: MediaPart): SegmentBounds {
-    const slice = sliceOf(part);
+  #sliced(bounds: SegmentBounds, slice: SoundSlice | undefined): SegmentBounds {
     if (!slice) return bounds;
     const { cuts, endSeconds } = this.#parts;
-    const { segment } = slice;
-    const sliceSeconds = sliceBounds(cuts[segment]!, cuts[segment + 1] ?? endSeconds, slice);
-    return { ...bounds, sliceSeconds };
+    const [start, end = endSeconds] = cuts.slice(slice.segment, slice.segment + 2);
+    return { ...bounds, sliceSeconds: sliceBounds(start!, end, slice) };
   }
 
   #output(part: MediaPart): PartOutput {
@@ -286,10 +285,6 @@ class PartOutput {
     this.#muxers.set(isPlanned, muxer);
     return muxer;
   }
-}
-
-function sliceOf(part: MediaPart): SoundSlice | undefined {
-  return typeof part === "object" ? part.slice : undefined;
 }
 
 /** Returns the indexes of the audio tracks that a container can carry on their own. */

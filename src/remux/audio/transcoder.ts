@@ -6,9 +6,9 @@ import type { AudioCodecs, AudioSource } from "../codecs/codecs.ts";
 import { BLOCK_SAMPLES } from "../codecs/limiter.ts";
 import { RateConverter } from "../codecs/resampler.ts";
 import type { Samples } from "../codecs/samples.ts";
+import { Timeline } from "../codecs/timeline.ts";
 import type { AudioConversion } from "../contract.ts";
 import type { TsMuxPacket } from "../ts-mux-input.ts";
-import { Timeline } from "./timeline.ts";
 
 /** Packets before a segment that a transcode needs: decoders, the limiter and the encoder agree after this time. */
 export const PREROLL_SECONDS = 0.5;

@@ -1,6 +1,5 @@
-import { BLOCK_SAMPLES, Limiter } from "../codecs/limiter.ts";
-import { mixInto, type Samples } from "../codecs/samples.ts";
-import type { TsMuxPacket } from "../ts-mux-input.ts";
+import { BLOCK_SAMPLES, Limiter } from "./limiter.ts";
+import { mixInto, type Samples } from "./samples.ts";
 
 /** A frame whose time differs by less than this from the end of the one before it follows it without a gap. */
 const CONTIGUOUS_SECONDS = 0.01;
@@ -10,6 +9,12 @@ const ROUNDING_SECONDS = 0.002;
 const MAX_GAP_SECONDS = 15;
 /** Gaps of a segment together: hostile media could otherwise ask for hours of silence in a few bytes. */
 const MAX_SILENCE_SECONDS = 60;
+
+/** When a frame is heard, as its container states it. */
+interface FrameTimes {
+  readonly ptsSeconds: number;
+  readonly durationSeconds: number;
+}
 
 interface TimelineFormat {
   readonly sampleRate: number;
@@ -49,7 +54,7 @@ export class Timeline {
    * Adds a frame; if it is damaged (`samples` is undefined), silence of its duration. `isOnGrid`: it is placed at a whole multiple of its
    * length, if it is close to that.
    */
-  add(packet: TsMuxPacket, samples: Samples | undefined, gain: number, isOnGrid = true): void {
+  add(packet: FrameTimes, samples: Samples | undefined, gain: number, isOnGrid = true): void {
     const count = samples?.channels[0]?.length ?? this.#lostSamples(packet);
     if (count === 0) return;
     if (samples && isOnGrid) this.#frameSamples = count;
@@ -66,7 +71,7 @@ export class Timeline {
     return end;
   }
 
-  #lostSamples({ durationSeconds }: TsMuxPacket): number {
+  #lostSamples({ durationSeconds }: FrameTimes): number {
     const stated = Math.round(Math.min(1, durationSeconds) * this.#format.sampleRate);
     return this.#frameSamples || Math.max(0, stated);
   }
