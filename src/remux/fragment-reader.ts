@@ -1,8 +1,8 @@
+import { BufferPool } from "../base/buffer-pool.ts";
 import type { AbortSignalLike } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { MovieSample } from "../media/mp4-moof.ts";
 import { reorderFrames, reorderTicks } from "../media/timestamps.ts";
-import { BufferPool } from "./buffer-pool.ts";
 import type { FragmentBoundaries, FragmentBoundary } from "./fragment-finder.ts";
 import type { Fragment, Fragments } from "./fragments.ts";
 import type { SourceTrack } from "./media-tracks.ts";

@@ -1,4 +1,6 @@
+import type { BufferPool } from "../base/buffer-pool.ts";
 import { DecodeError } from "../base/errors.ts";
+import { OwnedMemory } from "../base/owned-memory.ts";
 import { EBML_HEAD_BYTES, ebmlUint, readEbmlHead } from "../media/ebml.ts";
 import {
   CLUSTER,
@@ -8,9 +10,7 @@ import {
   readBlockHead,
 } from "../media/matroska-blocks.ts";
 import { MATROSKA } from "../media/matroska-head.ts";
-import type { BufferPool } from "./buffer-pool.ts";
 import type { TrackPackets } from "./matroska-packets.ts";
-import { OwnedMemory } from "./owned-memory.ts";
 import { checkSegmentSize, type SegmentBounds } from "./packet-reader.ts";
 import { Remuxer } from "./remuxer.ts";
 import type { PacketBatch } from "./ts-mux-input.ts";

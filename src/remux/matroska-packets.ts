@@ -1,9 +1,9 @@
 import { concatBytes } from "../base/bytes.ts";
+import type { OwnedMemory } from "../base/owned-memory.ts";
 import { dtsFrameSamples } from "../media/audio-headers.ts";
 import type { MatroskaBlock } from "../media/matroska-blocks.ts";
 import type { MatroskaTrack } from "../media/matroska-head.ts";
 import type { SourceTrack } from "./media-tracks.ts";
-import type { OwnedMemory } from "./owned-memory.ts";
 import type { TsMuxPacket } from "./ts-mux-input.ts";
 
 /** Samples per frame, for tracks without `DefaultDuration`. The frames of DTS state theirs. */

@@ -1,9 +1,9 @@
+import { BufferPool } from "../base/buffer-pool.ts";
 import type { AbortSignalLike } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { MatroskaTrack } from "../media/matroska-head.ts";
 import { reorderFrames, reorderTicks } from "../media/timestamps.ts";
 import type { BlockCache } from "./block-cache.ts";
-import { BufferPool } from "./buffer-pool.ts";
 import { type ClusterFinder, walkLastCluster } from "./cluster-finder.ts";
 import { type Walk, type WalkedBlock, walkBlocks } from "./cluster-walk.ts";
 import { matroskaDemuxer, NEAR_AUDIO_SECONDS } from "./matroska-demuxer.ts";

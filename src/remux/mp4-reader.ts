@@ -1,8 +1,8 @@
+import { BufferPool } from "../base/buffer-pool.ts";
 import type { AbortSignalLike, RandomAccess } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Mp4Samples } from "../media/mp4-samples.ts";
 import { reorderFrames, reorderTicks } from "../media/timestamps.ts";
-import { BufferPool } from "./buffer-pool.ts";
 import type { SourceTrack } from "./media-tracks.ts";
 import {
   checkSegmentSize,

@@ -1,6 +1,6 @@
+import type { BufferPool } from "../base/buffer-pool.ts";
 import type { AbortSignalLike } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
-import type { BufferPool } from "./buffer-pool.ts";
 import type { SourceTrack } from "./media-tracks.ts";
 import type { ReadingOrder } from "./piece-stream.ts";
 import type { PacketBatch, TsMuxPacket } from "./ts-mux-input.ts";

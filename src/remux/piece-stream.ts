@@ -1,8 +1,8 @@
 import { linkedAbort, onAbort } from "../async/abort.ts";
+import type { BufferPool } from "../base/buffer-pool.ts";
 import type { RandomAccess, SequentialReader } from "../base/byte-source.ts";
 import { concatBytes } from "../base/bytes.ts";
 import type { ByteRange } from "../base/range.ts";
-import type { BufferPool } from "./buffer-pool.ts";
 
 /** A byte range that is read, and the position until which more is read soon. */
 export interface PlannedRange extends ByteRange {

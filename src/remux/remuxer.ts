@@ -5,7 +5,7 @@ interface Stage<Input, Output> {
   /** Takes one input and returns the outputs that are complete now, together about as large as the input. */
   transform(input: Input): readonly Output[] | Promise<readonly Output[]>;
   /** Returns the rest of the output after the last input. */
-  flush?(): readonly Output[];
+  flush?(): readonly Output[] | Promise<readonly Output[]>;
   /** Returns true if no more input is needed; asked after each input. The source of the input is then cancelled. */
   isDone?(): boolean;
 }
@@ -30,15 +30,15 @@ export class Remuxer<Input, Output> extends TransformStream<Input, Output> {
             const outputs = stage.transform(input);
             deliver(outputs instanceof Promise ? await outputs : outputs, controller);
             if (!stage.isDone?.()) return;
-            deliver(stage.flush?.(), controller);
+            deliver(await stage.flush?.(), controller);
             controller.terminate();
           } catch (error) {
             throw asMediaError(error);
           }
         },
-        flush(controller) {
+        async flush(controller) {
           try {
-            deliver(stage.flush?.(), controller);
+            deliver(await stage.flush?.(), controller);
           } catch (error) {
             throw asMediaError(error);
           }

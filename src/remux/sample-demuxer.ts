@@ -1,8 +1,8 @@
 import { onAbort } from "../async/abort.ts";
+import type { BufferPool } from "../base/buffer-pool.ts";
 import type { AbortSignalLike, RandomAccess } from "../base/byte-source.ts";
+import { OwnedMemory } from "../base/owned-memory.ts";
 import type { ByteRange } from "../base/range.ts";
-import type { BufferPool } from "./buffer-pool.ts";
-import { OwnedMemory } from "./owned-memory.ts";
 import type { Demux, PlannedFrame, PlannedFrames } from "./packet-reader.ts";
 import { type PlannedRange, pieceStream, type ReadingOrder, streamChunks } from "./piece-stream.ts";
 import { Remuxer } from "./remuxer.ts";

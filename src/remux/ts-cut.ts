@@ -1,9 +1,9 @@
+import { BufferPool } from "../base/buffer-pool.ts";
 import { concatBytes } from "../base/bytes.ts";
 import { isUnitStartAt, NULL_PID, pidAt, TS_PACKET_BYTES } from "../media/ts-packet.ts";
 import type { TsStream } from "../media/ts-programme.ts";
 import { alignPackets } from "../media/ts-sync.ts";
 import type { TsTables } from "../media/ts-tables.ts";
-import { BufferPool } from "./buffer-pool.ts";
 import { Remuxer } from "./remuxer.ts";
 import { type TablesWriter, tableCount, tablesWriter } from "./ts-tables-writer.ts";
 

@@ -1,4 +1,5 @@
 import { withLinkedAbort } from "../async/abort.ts";
+import { BufferPool } from "../base/buffer-pool.ts";
 import type { RandomAccess } from "../base/byte-source.ts";
 import { SluiceError } from "../base/errors.ts";
 import { languageCode } from "../media/language.ts";
@@ -11,7 +12,6 @@ import type { TextCue } from "../media/webvtt.ts";
 import type { AudioTranscoder } from "./audio/transcoder.ts";
 import { withoutAudio } from "./audio/ts-converter.ts";
 import { convertedTracks, TsFileAudio, type TsFileTrack } from "./audio/ts-file-audio.ts";
-import { BufferPool } from "./buffer-pool.ts";
 import { isTsCodec } from "./container-rules.ts";
 import type {
   Media,

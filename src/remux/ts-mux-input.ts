@@ -1,4 +1,4 @@
-import type { OwnedMemory } from "./owned-memory.ts";
+import type { OwnedMemory } from "../base/owned-memory.ts";
 
 /** Added to all times, so that audio priming, decode times and the PCR are never negative. */
 export const TS_BASE_SECONDS = 10;

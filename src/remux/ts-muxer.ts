@@ -1,9 +1,9 @@
 import { assert } from "../base/assert.ts";
+import type { BufferPool } from "../base/buffer-pool.ts";
 import { concatBytes } from "../base/bytes.ts";
 import { DecodeError, SluiceError } from "../base/errors.ts";
 import { buildPmt, type PmtStream } from "../media/psi.ts";
 import { TICKS_PER_SECOND } from "../media/timestamps.ts";
-import type { BufferPool } from "./buffer-pool.ts";
 import type { PlannedFrame, PlannedFrames } from "./packet-reader.ts";
 import { Remuxer } from "./remuxer.ts";
 import { type FrameWriter, frameWriter } from "./ts-frames.ts";

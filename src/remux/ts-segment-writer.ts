@@ -1,7 +1,7 @@
 import { assert } from "../base/assert.ts";
+import type { BufferPool } from "../base/buffer-pool.ts";
 import { TICKS_PER_SECOND, wrapTicks } from "../media/timestamps.ts";
 import { TS_PACKET_BYTES, writePcrPacket } from "../media/ts-packet.ts";
-import type { BufferPool } from "./buffer-pool.ts";
 import type { TsMuxPacket } from "./ts-mux-input.ts";
 import { type PesPlanner, type PlannedTrack, pesPlanner } from "./ts-pes-planner.ts";
 import { type PesPlan, sparePackets, spreadPackets, writePes } from "./ts-pes-writer.ts";

@@ -149,8 +149,7 @@ describe("HLS of other servers in fragmented MP4 with sound that browsers do not
     inRealTime(async () => {
       const browser: Browser = await chromium.launch(LAUNCH);
       try {
-        const page = await browser.newPage();
-        page.setDefaultTimeout(60_000);
+        const page = await openPage(browser);
         await page.goto(`${engine.url}/`);
         await page.fill("#link", `${server.url}/timed.m3u8`);
         await page.click("#play");

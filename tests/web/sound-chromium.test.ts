@@ -12,7 +12,7 @@ import { inRealTime } from "../parts/real-time.ts";
 import { type TempFolder, tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { scratchFile } from "../remux/make-media.ts";
 import { LAUNCH, openPage } from "./chromium-launch.ts";
-import { type AppendedPart, type Recorder, recordAppends } from "./sound-recorder.ts";
+import { appended, type Recorder, recordAppends } from "./sound-recorder.ts";
 
 const { after, before, describe, test } = await testsThatNeed("chromium", "ffmpeg");
 
@@ -23,12 +23,6 @@ const CODECS = ["ac3", "eac3", "dca", "mp2", "libmp3lame"];
 const LANGUAGES = ["eng", "ger", "fre", "spa", "ita"];
 /** Where each track is heard, in seconds: at the start, and after a seek that is not in the buffer. */
 const POSITIONS = [0, 60, 30, 70, 45];
-
-/** A part of a track that hls.js appended to its buffer, and the same part as Chromium decodes it. */
-interface Appended {
-  readonly bytes: Uint8Array;
-  readonly samples: Float32Array;
-}
 
 describe("sound that browsers do not play, in Chromium", { timeout: 600_000 }, () => {
   let scratch: TempFolder;
@@ -164,26 +158,6 @@ async function choose(page: Page, index: number, seconds: number | undefined): P
     [index, seconds],
   );
   await request;
-}
-
-/** Waits for the first part that was appended. */
-async function appended(page: Page, kind: "audio" | "video"): Promise<Appended> {
-  await page.waitForFunction(
-    (one) => (globalThis as never as Recorder).appendedParts[one] !== undefined,
-    kind,
-  );
-  const { bytes, samples } = await page.evaluate(
-    async ([one, rate]) => {
-      const [{ init, part }] = (globalThis as never as Recorder).appendedParts[one] as [AppendedPart];
-      const bytes = new Uint8Array([...init, ...part]);
-      if (one === "video") return { bytes: Array.from(bytes), samples: [] };
-      const context = new OfflineAudioContext(1, 1, rate);
-      const decoded = await context.decodeAudioData(bytes.slice().buffer);
-      return { bytes: Array.from(bytes), samples: Array.from(decoded.getChannelData(0)) };
-    },
-    [kind, JUDGED_RATE] as const,
-  );
-  return { bytes: Uint8Array.from(bytes), samples: Float32Array.from(samples) };
 }
 
 function decodedAudioBytes(page: Page): Promise<number> {

@@ -1,3 +1,6 @@
+import type { Page } from "playwright-core";
+import { JUDGED_RATE } from "../e2e/sound-judge.ts";
+
 /** What the page appended to a buffer, and the initialization segment before it. */
 export interface AppendedPart {
   readonly init: Uint8Array;
@@ -33,4 +36,30 @@ export function recordAppends(): void {
       recorder.appendedParts[kind].push({ init: inits.get(kind)!, part: bytes });
     }
   };
+}
+
+/** A part of a track that hls.js appended to its buffer, and the same part as Chromium decodes it. */
+interface Appended {
+  readonly bytes: Uint8Array;
+  readonly samples: Float32Array;
+}
+
+/** Waits for the first part that was appended. */
+export async function appended(page: Page, kind: "audio" | "video"): Promise<Appended> {
+  await page.waitForFunction(
+    (one) => (globalThis as never as Recorder).appendedParts[one] !== undefined,
+    kind,
+  );
+  const { bytes, samples } = await page.evaluate(
+    async ([one, rate]) => {
+      const [{ init, part }] = (globalThis as never as Recorder).appendedParts[one] as [AppendedPart];
+      const bytes = new Uint8Array([...init, ...part]);
+      if (one === "video") return { bytes: Array.from(bytes), samples: [] };
+      const context = new OfflineAudioContext(1, 1, rate);
+      const decoded = await context.decodeAudioData(bytes.slice().buffer);
+      return { bytes: Array.from(bytes), samples: Array.from(decoded.getChannelData(0)) };
+    },
+    [kind, JUDGED_RATE] as const,
+  );
+  return { bytes: Uint8Array.from(bytes), samples: Float32Array.from(samples) };
 }

@@ -1,4 +1,6 @@
+import { BufferPool } from "../../base/buffer-pool.ts";
 import type { AbortSignalLike } from "../../base/byte-source.ts";
+import { trimOldest } from "../../base/trim-oldest.ts";
 import type { AudioConversion } from "../contract.ts";
 import type { SourceTrack } from "../media-tracks.ts";
 import {
@@ -80,6 +82,11 @@ export function asAac(track: SourceTrack, { config, sampleRate, channels }: Tran
   };
 }
 
+/** Identifies the packets of a segment of which slices are requested. */
+function sliceKey(tracks: readonly SourceTrack[], { startSeconds, sliceSeconds }: SegmentBounds): string {
+  return sliceSeconds ? `${tracks.map(({ id }) => id)} ${startSeconds}` : "";
+}
+
 /** Returns the indexes of the packets that are converted, `[from, to)`. */
 function sliceOf(packets: readonly TsMuxPacket[], { sliceSeconds }: SegmentBounds): [number, number] {
   const [from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY] = sliceSeconds ?? [];
@@ -90,6 +97,10 @@ function sliceOf(packets: readonly TsMuxPacket[], { sliceSeconds }: SegmentBound
   return [firstFrom(from), firstFrom(to)];
 }
 
+/** How many segments keep their packets for further slices, and the most bytes of each: 6 s of uncompressed stereo. */
+const KEPT_SEGMENTS = 2;
+const KEPT_BYTES = 1.5 * 1024 * 1024;
+
 /** Reads packets, and AAC in place of the audio that is transcoded. */
 class TranscodingReader implements PacketReader {
   readonly #reader: PacketReader;
@@ -97,6 +108,8 @@ class TranscodingReader implements PacketReader {
   readonly #plans: ReadonlyMap<SourceTrack, Transcoded>;
   /** The start times of the segments. */
   readonly #cuts: readonly number[];
+  /** The packets of segments of which slices are requested one after the other; the oldest is first. */
+  readonly #sliced = new Map<string, readonly TsMuxPacket[]>();
 
   constructor(
     reader: PacketReader,
@@ -116,6 +129,8 @@ class TranscodingReader implements PacketReader {
     signal?: AbortSignalLike,
   ): Promise<Demux> {
     const originals = tracks.map((track) => this.#original(track));
+    const known = segments.length === 1 && this.#sliced.get(sliceKey(originals, segments[0]!));
+    if (known) return this.#known(tracks, known, segments[0]!, signal);
     const { demuxer, ...rest } = await this.#reader.demux(originals, segments, signal);
     return { ...rest, demuxer: connect(demuxer, this.#stage(tracks, segments, signal)) };
   }
@@ -135,9 +150,38 @@ class TranscodingReader implements PacketReader {
         const read = held;
         const bounds = segments[Math.min(next++, segments.length - 1)]!;
         held = [];
+        this.#keep(tracks, read, bounds);
         return [{ packets: await this.#replaced(tracks, read, bounds, stopped), endsSegment }];
       },
     });
+  }
+
+  /** Makes another slice of a segment whose packets are known: nothing is read. */
+  #known(
+    tracks: readonly SourceTrack[],
+    packets: readonly TsMuxPacket[],
+    bounds: SegmentBounds,
+    stopped: AbortSignalLike = new AbortController().signal,
+  ): Demux {
+    const flush = async () => [
+      { packets: await this.#replaced(tracks, packets, bounds, stopped), endsSegment: true },
+    ];
+    const demuxer = new Remuxer<Uint8Array<ArrayBuffer>, PacketBatch>({ transform: () => [], flush });
+    return { ranges: () => [], demuxer, pool: new BufferPool() };
+  }
+
+  #keep(tracks: readonly SourceTrack[], packets: readonly TsMuxPacket[], bounds: SegmentBounds): void {
+    const bytes = packets.reduce((sum, { data }) => sum + data.length, 0);
+    if (!bounds.sliceSeconds || bytes > KEPT_BYTES) return;
+    const copies = packets.map(({ memory: _, ...packet }) => ({ ...packet, data: packet.data.slice() }));
+    this.#sliced.set(
+      sliceKey(
+        tracks.map((track) => this.#original(track)),
+        bounds,
+      ),
+      copies,
+    );
+    trimOldest(this.#sliced, KEPT_SEGMENTS);
   }
 
   async #replaced(

@@ -34,7 +34,7 @@ export interface AudioCodecs {
   /** Loads and warms up what a codec needs, while the first bytes of its track are fetched. Errors are reported when it is used. */
   prepare(codec: string): void;
   /**
-   * Yields the samples of each frame, in order; undefined for a damaged one. Fails with `unsupported_codec`, or with the reason of
+   * Yields the samples of each frame, in order; undefined for a damaged one. They are valid until the next ones. Fails with `unsupported_codec`, or with the reason of
    * `signal`.
    */
   decode(

@@ -91,6 +91,8 @@ const FLOAT = 8;
 class FfmpegDecoder implements FrameDecoder {
   readonly #module: FfmpegDecoders;
   readonly #failed: () => void;
+  /** The samples of the last frame, used again: those of a film would be most of the garbage. */
+  readonly #planes: Float32Array[] = [];
   #context: number;
 
   constructor(module: FfmpegDecoders, codec: number, failed: () => void) {
@@ -110,7 +112,7 @@ class FfmpegDecoder implements FrameDecoder {
       if (module._decode_packet(context, 0n) < 0) return undefined;
       const count = module._get_decoded_sample_count(context);
       const channels = Array.from({ length: module._get_decoded_channels(context) }, (_, channel) =>
-        this.#plane(module._get_decoded_plane_ptr(context, channel), count),
+        this.#plane(channel, module._get_decoded_plane_ptr(context, channel), count),
       );
       const layout = ac3Layout(readAc3Programme(frame, 0), channels.length) ?? layoutOf(channels.length);
       if (!layout || channels.includes(undefined)) return undefined;
@@ -132,15 +134,19 @@ class FfmpegDecoder implements FrameDecoder {
     this.#context = 0;
   }
 
-  #plane(at: number, count: number): Float32Array | undefined {
+  #plane(channel: number, at: number, count: number): Float32Array | undefined {
     const { buffer } = this.#module.HEAPU8;
     const format = this.#module._get_decoded_format(this.#context);
-    if (format === FLOAT) return new Float32Array(buffer, at, count).slice();
-    if (format === S16)
-      return Float32Array.from(new Int16Array(buffer, at, count), (value) => value / 2 ** 15);
-    if (format === S32)
-      return Float32Array.from(new Int32Array(buffer, at, count), (value) => value / 2 ** 31);
-    return undefined;
+    const known = this.#planes[channel];
+    const plane = known?.length === count ? known : new Float32Array(count);
+    this.#planes[channel] = plane;
+    if (format === FLOAT) plane.set(new Float32Array(buffer, at, count));
+    else if (format === S16) plane.set(new Int16Array(buffer, at, count));
+    else if (format === S32) plane.set(new Int32Array(buffer, at, count));
+    else return undefined;
+    const fullScale = format === S16 ? 2 ** 15 : format === S32 ? 2 ** 31 : 1;
+    if (fullScale > 1) for (let i = 0; i < count; i++) plane[i] = plane[i]! / fullScale;
+    return plane;
   }
 }
 

@@ -9,7 +9,7 @@ export interface Samples {
 
 /** Decodes the frames of one track, in order. */
 export interface FrameDecoder {
-  /** Returns the samples of a frame; undefined if it is damaged. */
+  /** Returns the samples of a frame, which are valid until the next call; undefined if it is damaged. */
   decode(frame: Uint8Array): Samples | undefined;
   close(): void;
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { BufferPool } from "../../src/base/buffer-pool.ts";
 import type { RandomAccess } from "../../src/base/byte-source.ts";
 import { concatBytes, equalBytes } from "../../src/base/bytes.ts";
-import { BufferPool } from "../../src/remux/buffer-pool.ts";
 import type { Remux } from "../../src/remux/contract.ts";
 import { openMedia } from "../../src/remux/open-media.ts";
 import { pieceStream, streamChunks } from "../../src/remux/piece-stream.ts";
@@ -10,8 +10,8 @@ import { connect } from "../../src/remux/remuxer.ts";
 import { demuxSamples, type PlannedSample, sliceSamples } from "../../src/remux/sample-demuxer.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
 import { fixture } from "../parts/media-fixtures.ts";
+import { memoryAccess } from "../remux/media-checks.ts";
 import { seededRandom } from "../seeded-random.ts";
-import { memoryAccess } from "./media-checks.ts";
 
 /** Overwrites all memory that is given back, so that a later use of it shows. */
 class PoisonedPool extends BufferPool {
