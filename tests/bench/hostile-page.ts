@@ -7,7 +7,7 @@ export type PageAttack = "corrupt" | "replay" | "nothing";
  */
 export function sendHostileChunks(attack: PageAttack): void {
   const HANDSHAKE_BYTES = 68;
-  /** Longer messages are chunks. */
+  /** Longer messages are chunks, at 2 Mbit/s; many of the test pattern are shorter. */
   const CHUNK_BYTES = 1_000;
   const REPLAYED_MS = 8_000;
   const plain = RTCDataChannel.prototype.send as (this: RTCDataChannel, data: unknown) => void;
