@@ -124,14 +124,6 @@ export const MAX_COPIES = 2;
 export const MAX_STRIKES = 200;
 /** Strikes for a chunk that has long been played and was not requested: no honest peer sends one, so eight are enough for a ban. */
 export const REPLAY_STRIKES = 25;
-/** A viewer that has not sent any chunk this long after it connected is asked for one that is held already. */
-export const PROBE_AFTER_MS = 1_500;
-/** Time for the answer, and until the next request if there is none. */
-export const PROBE_MS = 1_500;
-/** A viewer that refused because of too little upload is asked again after this time. */
-export const PROBE_RETRY_MS = 10_000;
-/** A viewer that does not answer this number of requests in a row is banned: 7.5 s after it connected. */
-export const MAX_UNANSWERED_PROBES = 4;
 /** The first ban of an address for useless messages; each further one is twice as long, up to `MAX_BAN_MS`. */
 export const BAN_MS = 30_000;
 /** A ban for proof of a fault, and the longest one: another household may have the address the next day. */

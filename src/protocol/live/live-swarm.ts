@@ -77,7 +77,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
       (seq, stripe, from) => this.#pulls.chunkReceived(seq, stripe, from),
       (chunk, from) => this.#headers.chunkOfOther(chunk, from),
     );
-    this.#pulls = new Pulls(state, this.#chunks, this.#parents, this.#conduct);
+    this.#pulls = new Pulls(state, this.#chunks, this.#parents);
     this.#answers = new Answers(state, this.#headers, this.#children, spareUpload, this.#conduct);
     this.#joining = new Joining(state, this.#headers);
     this.#headerRequests = new HeaderRequests(state, this.#chunks, () => this.#orphans);

@@ -12,7 +12,7 @@ const STARVING_MS = 2_000;
 const OTHER_HOME_MS = 300;
 const FULL_HOME_MS = 350;
 /** Cost of a reachable parent for a reachable peer: unreachable peers can connect to reachable parents only. */
-const REACHABLE_MS = 400;
+const REACHABLE_MS = 150;
 /** Maximum of a random cost, so that the peers of a crowd do not all ask the same one of several equal parents. */
 const CHANCE_MS = 60;
 

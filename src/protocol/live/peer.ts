@@ -208,11 +208,6 @@ export class LivePeer {
     this.brokenPromises = Math.min(this.brokenPromises + 1, 2 * MAX_BROKEN_PROMISES);
   }
 
-  /** Whether it has sent a chunk that was new and on time, or requested. */
-  get hasSentChunk(): boolean {
-    return this.usefulChunks > 0 || this.#answers > 0;
-  }
-
   /** Whether its claims have been true so far. */
   get isHonest(): boolean {
     return this.brokenPromises < MAX_BROKEN_PROMISES;

@@ -1,6 +1,5 @@
 import type { ChunkName, LackingMessage } from "../../wire/live/request.ts";
 import type { Chunks } from "./chunks.ts";
-import type { Conduct } from "./conduct.ts";
 import { PRIORITY } from "./contract.ts";
 import {
   MAX_NAMED_CHUNKS,
@@ -14,7 +13,6 @@ import {
 } from "./limits.ts";
 import type { Parents } from "./parents.ts";
 import type { LivePeer } from "./peer.ts";
-import { Probes } from "./probes.ts";
 import type { LiveState } from "./state.ts";
 
 /** Cost of a pull from the source, and from a peer that has not answered any. */
@@ -46,12 +44,10 @@ export class Pulls {
   readonly #state: LiveState;
   readonly #chunks: Chunks;
   readonly #parents: Parents;
-  readonly #probes: Probes;
   readonly #pulls = new Map<number, Pull>();
 
-  constructor(state: LiveState, chunks: Chunks, parents: Parents, conduct: Conduct) {
+  constructor(state: LiveState, chunks: Chunks, parents: Parents) {
     this.#state = state;
-    this.#probes = new Probes(state, conduct);
     this.#chunks = chunks;
     this.#parents = parents;
   }
@@ -70,10 +66,6 @@ export class Pulls {
    * `from` was asked for it. */
   chunkReceived(seq: number, stripe: number, from: LivePeer | undefined): boolean {
     const pull = this.#pulls.get(keyOf(seq, stripe));
-    if (from && this.#probes.answered(seq, stripe, from)) {
-      from.answered(this.#state.now);
-      if (!pull) return true;
-    }
     if (!pull) return false;
     const wasPulled =
       from !== undefined && (pull.requests.some(({ peer }) => peer === from) || pull.failed.has(from));
@@ -101,10 +93,8 @@ export class Pulls {
   }
 
   /** Handles a NAK. Returns true if another peer can be asked now. */
-  lacking(from: LivePeer, message: LackingMessage): boolean {
-    const { epoch, chunks } = message;
+  lacking(from: LivePeer, { epoch, chunks }: LackingMessage): boolean {
     if (epoch !== this.#state.epoch) return false;
-    this.#probes.refused(from, message);
     let isFreed = false;
     let isBusy = false;
     for (const { seq, stripe, reason } of chunks) {
@@ -139,7 +129,6 @@ export class Pulls {
   round(): void {
     if (this.#state.isSource) return;
     this.#expire();
-    this.#probes.round();
     const { window, nextSeq } = this.#state;
     if (nextSeq < 0) return;
     const requests = new Map<LivePeer, { seq: number; stripe: number; withinMs: number }[]>();

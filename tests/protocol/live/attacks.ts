@@ -177,8 +177,7 @@ export class Victim {
       this.now,
     );
     this.honest = this.connect();
-    // Without upload, it need not answer requests.
-    this.child = this.connect(0);
+    this.child = this.connect();
     const first = this.forge.next();
     this.receive(this.honest, encodeLiveMessage({ kind: "hello", header: first.header.bytes }));
     this.#window(this.honest, first.header.value.seq);
@@ -205,17 +204,14 @@ export class Victim {
   }
 
   /** Accepts a connection; returns its number. */
-  connect(uploadBytesPerSecond?: number): number {
+  connect(): number {
     const made = this.#made++;
     const connection = 2 * made + 1;
     const host = `${11 + (made >> 16)}.${(made >> 8) & 255}.${made & 255}.7`;
     const address = { host, port: 6_881 };
     this.#links.set(connection, { codec: new LiveCodec(INFO, address), address });
     const input = { connection, address, isReachable: false, rttMs: 20 };
-    this.swarm.handle(
-      { kind: "accepted", ...input, about: about(100 + made, uploadBytesPerSecond) },
-      this.now,
-    );
+    this.swarm.handle({ kind: "accepted", ...input, about: about(100 + made) }, this.now);
     this.#drain();
     return connection;
   }
@@ -317,6 +313,6 @@ export class Victim {
   }
 }
 
-function about(digest: number, uploadBytesPerSecond = 100_000): LiveAbout {
-  return { role: "viewer", uploadBytesPerSecond, homeStripe: 0, digest };
+function about(digest: number): LiveAbout {
+  return { role: "viewer", uploadBytesPerSecond: 100_000, homeStripe: 0, digest };
 }

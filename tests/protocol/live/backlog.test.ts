@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LiveAbout } from "../../../src/protocol/live/messages.ts";
 import { ABOUT, chunk, header, Scripted, STRIPES } from "./scripted.ts";
 
 const SUBSCRIBE = { kind: "subscribe", epoch: 1, isDesperate: true } as const;
@@ -45,16 +44,12 @@ test("Pulls requests at once what no parent has promised", () => {
 });
 
 /** A viewer with a parent of all stripes and a child of stripe 0, both from piece 101 on. */
-function betweenTwo(ofChild: Partial<LiveAbout> = {}): {
-  readonly swarm: Scripted;
-  readonly parent: number;
-  readonly child: number;
-} {
+function betweenTwo(): { readonly swarm: Scripted; readonly parent: number; readonly child: number } {
   const swarm = new Scripted();
   const parent = swarm.holder(100);
   swarm.pass(100);
   swarm.receive(parent, { kind: "subscribed", stripes: 15, epoch: 1, startSeq: 93 });
-  const child = swarm.peer(header(100), ofChild);
+  const child = swarm.peer(header(100));
   swarm.receive(child, { ...SUBSCRIBE, stripes: 1, startSeq: 101, backfillPieces: 0, have: [0] });
   swarm.receive(parent, { kind: "header", isAnswer: false, header: header(101) });
   return { swarm, parent, child };
@@ -73,8 +68,7 @@ test("Children does not forward a chunk that the child has cancelled", () => {
 test("Pulls cancels a chunk that arrived from another peer at the parent that lacks it", () => {
   const { swarm, parent } = betweenTwo();
   for (let stripe = 0; stripe < STRIPES; stripe++) swarm.receive(parent, chunk(100, stripe));
-  // A relay is not asked for chunks that are held already.
-  const holder = swarm.holder(100, undefined, true, { role: "relay" });
+  const holder = swarm.holder(100);
   for (let seq = 101; seq < 115; seq++) {
     if (seq > 101) swarm.receive(parent, { kind: "header", isAnswer: false, header: header(seq) });
     for (let stripe = 0; stripe < STRIPES; stripe++)
@@ -121,8 +115,8 @@ test("Pulls cancels a chunk that arrived from another peer at the peer that was 
 });
 
 test("Advertiser sends a changed path to children of the stripe at once, and to other peers within about a second", () => {
-  const { swarm, parent, child } = betweenTwo({ uploadBytesPerSecond: 0 });
-  const other = swarm.peer(header(100), { uploadBytesPerSecond: 0 });
+  const { swarm, parent, child } = betweenTwo();
+  const other = swarm.peer(header(100));
   // Until neither counts as new.
   for (let seq = 102; seq < 150; seq++) {
     swarm.receive(parent, { kind: "header", isAnswer: false, header: header(seq) });

@@ -39,7 +39,6 @@ interface Link {
   /** The way to the other node, with TCP. */
   pipe?: TcpPipe;
   readonly sent: RateMeter;
-  readonly openedMs: number;
   mutedUntilMs: number;
 }
 
@@ -315,11 +314,7 @@ export class LiveNet {
   }
 
   #link(from: LiveNode, connection: number, node: LiveNode, other: number, delayUs: number): void {
-    const openedMs = this.events.nowMs;
-    const link: Link = {
-      ...{ node, connection: other, delayUs, openedMs },
-      ...{ sent: new RateMeter(), mutedUntilMs: 0 },
-    };
+    const link: Link = { node, connection: other, delayUs, sent: new RateMeter(), mutedUntilMs: 0 };
     from.links.set(connection, link);
     if (!this.#isLost) return;
     link.pipe = new TcpPipe({

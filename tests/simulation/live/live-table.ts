@@ -89,7 +89,6 @@ function rowOf(report: LiveReport, peers: number, realMs: number): Record<string
     "control %": (100 * report.controlShare).toFixed(2),
     "depth mean / max": `${report.meanDepth.toFixed(1)} / ${report.maxDepth}`,
     "bans / innocent / wrong": `${report.banned} / ${report.innocentBans} / ${report.wrongPieces}`,
-    "oldest link to a hostile peer ms": Math.round(report.hostileLinkMs),
     "worst start / stall ms": `${Math.round(report.worstStartMs)} / ${Math.round(report.worstStallMs)}`,
     events: report.events,
     "trace hash": report.traceHash.toString(16),

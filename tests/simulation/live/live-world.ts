@@ -147,8 +147,6 @@ export interface LiveReport {
   readonly meanDepth: number;
   readonly maxDepth: number;
   readonly wrongPieces: number;
-  /** For how long the oldest connection between a hostile peer and a viewer has been open at the end. */
-  readonly hostileLinkMs: number;
   /** The longest time for which any player had no media, after its first half second of media. */
   readonly worstStallMs: number;
   /** The longest time from joining to half a second of media, of any viewer. */
@@ -531,12 +529,6 @@ export class LiveWorld {
     if (!record.isCrowd && record.joinedMs < this.#measureFromMs) this.#oldMissed += missed;
   }
 
-  #linkAges({ links }: LiveNode): number[] {
-    return [...links.values()]
-      .filter(({ node }) => node !== this.source)
-      .map(({ openedMs }) => this.events.nowMs - openedMs);
-  }
-
   #settle(node: LiveNode): void {
     const record = this.#records.get(node);
     if (this.events.nowMs >= this.#measureFromMs) {
@@ -575,7 +567,6 @@ export class LiveWorld {
       meanDepth: depths.reduce((sum, depth) => sum + depth, 0) / Math.max(1, depths.length),
       maxDepth: Math.max(0, ...depths.slice(0, 50_000)),
       wrongPieces: this.#wrongPieces,
-      hostileLinkMs: Math.max(0, ...this.#hostile.flatMap((node) => this.#linkAges(node))),
       worstStallMs: this.#worstStallMs,
       worstStartMs: this.#worstStartMs,
       traceHash: this.net.traceHash,
