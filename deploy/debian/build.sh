@@ -21,6 +21,7 @@ put NOTICE /usr/share/doc/sluice/NOTICE
 mkdir -p "$root/usr/lib/systemd/system" "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions" \
   "$root/usr/share/zsh/vendor-completions" "$root/usr/share/fish/vendor_completions.d"
 sed 's#/usr/local/bin/#/usr/bin/#' deploy/systemd/sluice.service >"$root/usr/lib/systemd/system/sluice.service"
+put deploy/systemd/sluice.socket /usr/lib/systemd/system/sluice.socket
 dist/sluice man | gzip -9n >"$root/usr/share/man/man1/sluice.1.gz"
 dist/sluice completions bash >"$root/usr/share/bash-completion/completions/sluice"
 dist/sluice completions zsh >"$root/usr/share/zsh/vendor-completions/_sluice"

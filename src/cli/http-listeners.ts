@@ -5,9 +5,12 @@ import { addressScope, canonicalAddress } from "../base/address.ts";
 import { SluiceError } from "../base/errors.ts";
 import { isInNetwork } from "../base/network.ts";
 import { after } from "../base/time.ts";
-import type { HttpHandler, HttpListener, RequestOrigin, Runtime } from "../runtime/contract.ts";
+import type { HttpHandler, HttpListener, RequestOrigin, Runtime, ServeOptions } from "../runtime/contract.ts";
 import type { Config } from "../settings/settings.ts";
 import { lanAddresses, networkUrls } from "./own-addresses.ts";
+
+/** Where an HTTP interface listens: see {@link ServeOptions}. */
+export type ListenAddress = Pick<ServeOptions, "host" | "port" | "descriptor">;
 
 /**
  * The listeners of one HTTP interface.
@@ -52,15 +55,16 @@ export class HttpListeners {
 
   /**
    * Listens at an address or a name. `::` accepts IPv4 too, and means `0.0.0.0` if the system has no IPv6. Rejects with
-   * `port_busy` or `bad_parameter`.
+   * `port_busy` or `bad_parameter`. With `descriptor`, takes the connections of that listening socket instead.
    */
-  async listen(at: { host: string; port: number }): Promise<HttpListener> {
+  async listen(at: ListenAddress): Promise<HttpListener> {
+    const { port, descriptor } = at;
     const host = await this.#resolve(at.host);
-    const listener = await this.#serve(host, at.port)
+    const listener = await this.#serve({ host, port, descriptor })
       .catch((error: unknown) => {
         const isBusy = error instanceof SluiceError && error.code === "port_busy";
         if (host !== "::" || isBusy) throw error;
-        return this.#serve("0.0.0.0", at.port);
+        return this.#serve({ host: "0.0.0.0", port });
       })
       .catch((error: unknown) => {
         throw withListenAdvice(error, "--host", "--http-port");
@@ -75,10 +79,9 @@ export class HttpListeners {
     };
   }
 
-  #serve(host: string, port: number): Promise<HttpListener> {
+  #serve(at: ListenAddress): Promise<HttpListener> {
     return this.#runtime.serve(this.#handler, {
-      host,
-      port,
+      ...at,
       maxConnections: this.#config.maxHttpConnections,
     });
   }

@@ -15,7 +15,7 @@ import { configFrom } from "./load-config.ts";
 import { lanAddresses } from "./own-addresses.ts";
 import { RestoreDesk } from "./restore-desk.ts";
 import { openService, type Service } from "./service.ts";
-import { type ServiceManager, serviceManager } from "./service-manager.ts";
+import { passedSocket, type ServiceManager, serviceManager } from "./service-manager.ts";
 import { SettingsDesk } from "./settings-desk.ts";
 import { aborted, onReloadSignal, stopSignals } from "./stop-signals.ts";
 
@@ -138,7 +138,8 @@ async function serveUntil(
     stop: () => stop.stop(),
   });
   try {
-    const listener = await service.listen({ host: config.host, port: config.httpPort });
+    const descriptor = passedSocket(context.environment);
+    const listener = await service.listen({ host: config.host, port: config.httpPort, descriptor });
     const tcpApi = await service.listenForTcpClients(listener.address);
     desk.applied();
     opened(service);

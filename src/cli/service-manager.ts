@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { messageOf } from "../base/errors.ts";
+import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 
 /** Reports the state of the engine to the service manager that started it. */
@@ -41,4 +41,23 @@ export function serviceManager(
       notify("STOPPING=1");
     },
   };
+}
+
+/** Descriptor of the first passed socket: `SD_LISTEN_FDS_START`. */
+const FIRST_SOCKET = 3;
+
+/**
+ * Returns the descriptor of the socket on which systemd listens for this process (sd_listen_fds(3)); undefined if there is none. Throws
+ * `bad_configuration` if there are several.
+ */
+export function passedSocket({
+  LISTEN_PID: pid,
+  LISTEN_FDS: count,
+}: Readonly<Record<string, string | undefined>>): number | undefined {
+  if (pid !== String(process.pid) || !(Number(count) > 0)) return undefined;
+  if (count === "1") return FIRST_SOCKET;
+  throw new SluiceError(
+    "bad_configuration",
+    `systemd passes ${Number(count)} sockets, but the engine uses one. Keep one ListenStream= in the socket unit.`,
+  );
 }

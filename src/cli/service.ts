@@ -47,7 +47,7 @@ import { broadcastRequest } from "./broadcast-request.ts";
 import { diagnose } from "./diagnose.ts";
 import { createDlnaServer } from "./dlna-server.ts";
 import { openEncoder, openFfmpeg } from "./ffmpeg.ts";
-import { HttpListeners, withListenAdvice } from "./http-listeners.ts";
+import { HttpListeners, type ListenAddress, withListenAdvice } from "./http-listeners.ts";
 import { createLocalPlayers } from "./local-players.ts";
 import { LoopLag } from "./loop-lag.ts";
 import { openLibrary } from "./open-library.ts";
@@ -92,7 +92,7 @@ export interface Service {
    * Starts the HTTP interface. `host` is an IP address or a name. Rejects with `port_busy` if another program uses the port,
    * with `bad_parameter` if this machine cannot listen there.
    */
-  listen(at: { host: string; port: number }): Promise<HttpListener>;
+  listen(at: ListenAddress): Promise<HttpListener>;
   /** Changes the settings that a running engine can change; see `isLive`. */
   apply(config: Config): void;
   /** Starts the TCP API at the address of the HTTP interface, if it is on. Rejects like `listen`. */

@@ -4,7 +4,6 @@ import { type AudioTranscoder, converts } from "../remux/audio/transcoder.ts";
 import { audioUnits } from "../remux/audio/ts-audio.ts";
 import { TsConverter } from "../remux/audio/ts-converter.ts";
 import type { AudioConversion } from "../remux/contract.ts";
-import { FragmentedStream } from "../remux/streams/fragmented-segments.ts";
 import { readPiece } from "../remux/ts-interleave.ts";
 import type { SegmentSource } from "../transfer/segment-source.ts";
 import { BROWSER_AUDIO } from "./contract.ts";
@@ -52,6 +51,8 @@ export async function silentSounds(
   const { transcoder, conversion } = playback;
   const init = await firstSegment(source, "mp4", playback, signal);
   const segment = await firstSegment(source, "m4s", playback, signal);
+  // A dynamic import, because the engine starts without the reader of media files.
+  const { FragmentedStream } = await import("../remux/streams/fragmented-segments.ts");
   const { tracks } = await FragmentedStream.open(init, segment, "und");
   const sounds = tracks
     .filter(({ kind }) => kind === "audio")

@@ -334,6 +334,8 @@ export interface TextSocketHandlers {
 export interface ServeOptions {
   readonly host: string;
   readonly port: number;
+  /** The descriptor of a listening socket that another program passed to this one; `host` and `port` then mean nothing. */
+  readonly descriptor?: number | undefined;
   /** Connection limit. One in eight is reserved for this host; another device may hold half. A new connection beyond a
    * limit closes one that is idle or whose client does not read, or is refused if there is none. */
   readonly maxConnections: number;

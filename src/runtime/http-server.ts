@@ -6,6 +6,7 @@ import type { Network } from "../base/network.ts";
 import { pumpBody } from "./body-pump.ts";
 import { limitConnections, type PendingRequest } from "./connection-limit.ts";
 import type { AcceptWebSocket, HttpHandler, HttpListener, RequestOrigin, ServeOptions } from "./contract.ts";
+import { InheritedListeners } from "./inherited-listener.ts";
 import { readableBody } from "./node-streams.ts";
 import { bound } from "./sockets.ts";
 import { cachedNetworks } from "./surroundings.ts";
@@ -26,12 +27,14 @@ const CHECK_INTERVAL_MS = HEADERS_TIMEOUT_MS;
 
 /**
  * Serves a Fetch API handler over `node:http`, which all runtimes provide and which can limit the size and time of
- * requests. Calls `sent` with the number of body bytes sent and whether their buffer is used again.
+ * requests. Calls `sent` with the number of body bytes sent and whether their buffer is used again. `inherited` has the sockets that
+ * `options.descriptor` may name.
  */
 export async function serve(
   handler: HttpHandler,
   options: ServeOptions,
   sent: (bytes: number, isReused: boolean) => void = () => {},
+  inherited: InheritedListeners = new InheritedListeners(),
 ): Promise<HttpListener> {
   const networks = cachedNetworks();
   const handle: OriginHandler = (incoming, request, accept) => {
@@ -60,17 +63,20 @@ export async function serve(
     const request = requestOf(incoming);
     return request && handle(incoming, request, accept);
   });
-  await bound(server, { host: options.host, port: options.port });
+  const { address, release } = await listening(server, options, inherited);
   const end = () => {
+    release();
     webSockets.close();
-    return close(server);
+    const closed = close(server);
+    limit.closeEach(() => true);
+    return closed;
   };
   const disconnect = (mayStay: (origin: RequestOrigin) => boolean) =>
     limit.closeEach((socket) => {
       const origin = originOf(socket, networks());
       return origin !== undefined && !mayStay(origin);
     });
-  return { address: listening(server), disconnect, close: end };
+  return { address, disconnect, close: end };
 }
 
 /** Calls the handler with the request's origin; returns undefined if the socket has closed and no longer has an address. */
@@ -203,10 +209,23 @@ function headerList(headers: Headers): [string, string][] {
   return [...headers].filter(([name]) => name !== "connection" && name !== "keep-alive");
 }
 
-function listening(server: Server): PeerAddress {
+/** Lets `server` serve at the address of the options, or the connections of an inherited socket until `release` is called. */
+async function listening(
+  server: Server,
+  { host, port, descriptor }: ServeOptions,
+  inherited: InheritedListeners,
+): Promise<{ readonly address: PeerAddress; release(): void }> {
+  if (descriptor !== undefined) {
+    const listener = await inherited.open(descriptor);
+    // Node starts the check of its time limits when a server listens.
+    server.emit("listening");
+    const release = listener.use((socket) => server.emit("connection", socket));
+    return { address: listener.address, release };
+  }
+  await bound(server, { host, port });
   const at = server.address();
   if (at === null || typeof at === "string") throw new Error("the listener has no address");
-  return { host: canonicalAddress(at.address) ?? at.address, port: at.port };
+  return { address: { host: canonicalAddress(at.address) ?? at.address, port: at.port }, release() {} };
 }
 
 function close(server: Server): Promise<void> {

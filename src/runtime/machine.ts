@@ -13,6 +13,7 @@ import {
 import { files } from "./files.ts";
 import { httpClient } from "./http-client.ts";
 import { serve } from "./http-server.ts";
+import { InheritedListeners } from "./inherited-listener.ts";
 import { backupStore, lockPath, openStore, readBackup, restoreStore } from "./open-store.ts";
 import { connectTls, machineNet, type TrafficMemory } from "./sockets.ts";
 import { surroundings } from "./surroundings.ts";
@@ -47,6 +48,7 @@ export function machineRuntime(
   memory?: TrafficMemory,
   bindUdp: Net["bindUdp"] = bindUdpByNode,
 ): Runtime {
+  const inherited = new InheritedListeners();
   return {
     name,
     version,
@@ -63,7 +65,7 @@ export function machineRuntime(
     ed25519Verifier,
     randomBytes,
     scrypt,
-    serve: (handler, options) => serve(handler, options, memory?.sent),
+    serve: (handler, options) => serve(handler, options, memory?.sent, inherited),
     connectTls,
     lookup,
     lock: lockPath,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { test } from "node:test";
 import { SILENT_LOG } from "../../src/base/log.ts";
-import { serviceManager } from "../../src/cli/service-manager.ts";
+import { passedSocket, serviceManager } from "../../src/cli/service-manager.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
 
 test("serviceManager: reports the start, each watchdog interval and the end to systemd", async () => {
@@ -43,4 +43,13 @@ test("serviceManager: a missing systemd-notify is reported, and nothing runs wit
   const idle = serviceManager({}, SILENT_LOG);
   idle.ready();
   idle.close();
+});
+
+test("passedSocket: the descriptor of systemd's socket for this process only, and one socket only", () => {
+  const LISTEN_PID = String(process.pid);
+  assert.equal(passedSocket({}), undefined);
+  assert.equal(passedSocket({ LISTEN_PID, LISTEN_FDS: "0" }), undefined);
+  assert.equal(passedSocket({ LISTEN_PID: "1", LISTEN_FDS: "1" }), undefined);
+  assert.equal(passedSocket({ LISTEN_PID, LISTEN_FDS: "1" }), 3);
+  assert.throws(() => passedSocket({ LISTEN_PID, LISTEN_FDS: "2" }), /systemd passes 2 sockets/);
 });

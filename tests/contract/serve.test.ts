@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
-import { connect, type Socket } from "node:net";
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
 import { test } from "node:test";
 import { runtime } from "#runtime";
 import { deferred } from "../../src/async/deferred.ts";
 import type { SluiceError } from "../../src/base/errors.ts";
 import type { HttpHandler, HttpListener } from "../../src/runtime/contract.ts";
+import { serve } from "../../src/runtime/http-server.ts";
+import { InheritedListener } from "../../src/runtime/inherited-listener.ts";
 import { machineRuntime } from "../../src/runtime/machine.ts";
 
 const CHUNK = new Uint8Array(64 * 1024);
@@ -454,3 +457,40 @@ test("serve: passes the networks of this machine", () =>
       assert.ok(networks.some(({ host }) => host === "127.0.0.1"));
     },
   ));
+
+test("serve: one server after another takes the connections of an inherited socket; those between them wait", async () => {
+  const socket = createServer().listen(0, "127.0.0.1");
+  await once(socket, "listening");
+  const inherited = { open: async () => shared } as never;
+  const shared = new InheritedListener(socket);
+  const options = { host: "192.0.2.1", port: 1, descriptor: 3, maxConnections: 100 };
+  const answering = (text: string) =>
+    serve(
+      async ({ url }, { remote }) => new Response(`${text} ${new URL(url).pathname} ${remote.host}`),
+      options,
+      undefined,
+      inherited,
+    );
+  try {
+    const url = `http://127.0.0.1:${shared.address.port}`;
+    const first = await answering("first");
+    assert.equal(first.address.port, shared.address.port);
+    assert.equal(await (await fetch(`${url}/a`)).text(), "first /a 127.0.0.1");
+    assert.match(
+      await exchange(shared.address.port, "GET / HTTP/1.1\r\nbad header\r\n\r\n"),
+      /^HTTP\/1.1 400/,
+    );
+    const idle = connect(shared.address.port, "127.0.0.1");
+    await once(idle, "connect");
+    const closed = once(idle.resume(), "close");
+    await first.close();
+    await closed;
+    const waiting = exchange(shared.address.port, "GET /b HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+    await once(socket, "connection");
+    const second = await answering("second");
+    assert.match(await waiting, /second \/b 127\.0\.0\.1/);
+    await second.close();
+  } finally {
+    socket.close();
+  }
+});

@@ -24,6 +24,7 @@ const CHECKS: Record<Need, Check> = {
   mpv: program("mpv", "mpv"),
   vlc: program("cvlc", "vlc-bin vlc-plugin-base"),
   curl: program("curl", "curl"),
+  perl: program("perl", "perl-base"),
   bash: program("bash", "bash"),
   zsh: program("zsh", "zsh"),
   fish: program("fish", "fish"),

@@ -21,6 +21,7 @@ export const TIER_OF_NEED = {
   vlc: "e2e",
   curl: "e2e",
   strace: "e2e",
+  perl: "e2e",
   bash: "e2e",
   zsh: "e2e",
   fish: "e2e",
