@@ -21,7 +21,7 @@ export function inRealTime(run: (context: Attempt) => Promise<void>): TestFuncti
     } catch (thrown) {
       console.error("real-time test failed, second attempt:", thrown);
       reportFact({ kind: "retry", name: context.name, error: String(thrown).split("\n")[0]! });
-      await run(context);
+      await run({ after: (clean) => context.after(clean) });
     }
   };
 }
