@@ -33,7 +33,9 @@ test(
     const frames = packets.map(({ data }, i) => (i === 6 ? new Uint8Array(data.length) : data));
     const all = async (codecs: Pick<FfmpegCodecs, "decode">) => {
       const samples: (Samples | undefined)[] = [];
-      for await (const one of codecs.decode(AC3, frames, signal)) samples.push(one);
+      // They are valid until the next ones.
+      for await (const one of codecs.decode(AC3, frames, signal))
+        samples.push(one && { ...one, channels: one.channels.map((plane) => plane.slice()) });
       return samples;
     };
     const [own, other] = [await all(new BuiltinCodecs(readCodecScript)), await all(await open())];
