@@ -101,7 +101,12 @@ export class RestoreDesk implements RestoreService {
       this.#outcome = { records: 0, problem: messageOf(error) };
       log.error("cannot restore the backup; the database is unchanged", { reason: messageOf(error) });
     }
-    await this.clear();
+    await this.clear().catch((error: unknown) => {
+      log.warn("cannot remove the uploaded backup, which contains keys", {
+        path: this.#path(),
+        reason: messageOf(error),
+      });
+    });
   }
 
   /** Removes the uploaded backup, which contains keys; also one that a killed engine left. */

@@ -78,7 +78,8 @@ export async function serve(
     onRestart: () => restarted.resolve(),
   });
   try {
-    await restores.clear();
+    // If the data folder cannot be written, the start of the engine says so.
+    await restores.clear().catch(() => {});
     for (;;) {
       restarted = deferred();
       const end = Promise.race([aborted(stop.signal), restarted.promise]);
