@@ -313,6 +313,8 @@ export function openPlace(root, live) {
     }
     playOther(link);
   });
+  // Until here the form would load the page again.
+  page.play.disabled = false;
   page.stop.addEventListener("click", stop);
   page.forget.addEventListener("click", async () => {
     await forgetLinks();
