@@ -46,6 +46,20 @@ async function drain(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<v
   await reader.cancel("the body is too large").catch(() => {});
 }
 
+/** Passes chunks through, and throws the error that `tooLarge` creates before they exceed `limitBytes`. */
+export async function* limitedChunks(
+  chunks: AsyncIterable<Uint8Array>,
+  limitBytes: number,
+  tooLarge: () => SluiceError,
+): AsyncGenerator<Uint8Array, void, void> {
+  let length = 0;
+  for await (const chunk of chunks) {
+    length += chunk.length;
+    if (length > limitBytes) throw tooLarge();
+    yield chunk;
+  }
+}
+
 /**
  * Reads a body as UTF-8 text. Stops at `limitBytes` regardless of `content-length`, and then throws the error that
  * `tooLarge` creates. Rejects with `cancelled` if the client disconnects.
@@ -57,12 +71,8 @@ export async function limitedText(
 ): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
-  let length = 0;
-  for await (const chunk of bodyChunks(body)) {
-    length += chunk.length;
-    if (length > limitBytes) throw tooLarge();
+  for await (const chunk of limitedChunks(bodyChunks(body), limitBytes, tooLarge))
     text += decoder.decode(chunk, { stream: true });
-  }
   return text + decoder.decode();
 }
 
@@ -74,9 +84,8 @@ export async function limitedBytes(
 ): Promise<Uint8Array<ArrayBuffer>> {
   let bytes = new Uint8Array(64 * 1024);
   let length = 0;
-  for await (const chunk of bodyChunks(body)) {
+  for await (const chunk of limitedChunks(bodyChunks(body), limitBytes, tooLarge)) {
     const end = length + chunk.length;
-    if (end > limitBytes) throw tooLarge();
     if (end > bytes.length) {
       // One buffer, because a list of tiny chunks takes many times their bytes.
       const larger = new Uint8Array(Math.max(end, 2 * bytes.length));

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { BackupContents, RestoreOutcome, RestoreService } from "../../routes/http/dependencies.ts";
+import { limitedChunks } from "../../routes/http/request-body.ts";
 import { messageOf, SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Runtime } from "../runtime/contract.ts";
@@ -70,7 +71,7 @@ export class RestoreDesk implements RestoreService {
       throw new SluiceError("too_many", "another backup is being restored; try again when that has ended");
     this.#step = "receiving";
     try {
-      await writeBackupFile(runtime, this.#path(), limited(body));
+      await writeBackupFile(runtime, this.#path(), limitedChunks(body, MAX_UPLOAD_BYTES, tooLarge));
       const backup = await this.#contentsOf(backupBytes(runtime, this.#path()));
       const present = await this.#contentsOf(backupText(runtime, config, log));
       this.#step = "ready";
@@ -139,12 +140,6 @@ export class RestoreDesk implements RestoreService {
   }
 }
 
-async function* limited(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.length;
-    if (bytes > MAX_UPLOAD_BYTES)
-      throw new SluiceError("too_large", `a backup has at most ${MAX_UPLOAD_BYTES / 1024 ** 3} GiB`);
-    yield chunk;
-  }
+function tooLarge(): SluiceError {
+  return new SluiceError("too_large", `a backup has at most ${MAX_UPLOAD_BYTES / 1024 ** 3} GiB`);
 }
