@@ -73,6 +73,7 @@ export class SilentSound {
         parts.push(this.#packets(missing!.pid, frame, next));
       this.#next = next;
     }
+    if (parts.length === 0) return packets;
     return concatBytes([...parts, packets.subarray(from)]);
   }
 
