@@ -1,6 +1,6 @@
+import type { YieldIfDue } from "../async/event-loop.ts";
 import { DecodeError, SluiceError } from "../base/errors.ts";
 import { type M3uEntry, M3uReader } from "../media/m3u.ts";
-import type { YieldIfDue } from "./event-loop.ts";
 
 /** Facts about a list that was read. */
 interface ListFacts {

@@ -1,9 +1,9 @@
+import { createYielder } from "../async/event-loop.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { ItemDraft, Items } from "./contract.ts";
 import { draftOf } from "./draft.ts";
 import type { LanguageReader } from "./draft-languages.ts";
-import { createYielder } from "./event-loop.ts";
 import { FingerprintSet } from "./fingerprint-set.ts";
 import { checkHead, consume, type ListReadOptions, readEntries } from "./import-entries.ts";
 import type { ImportGuides } from "./import-guides.ts";

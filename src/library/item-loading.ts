@@ -1,7 +1,7 @@
+import { yieldToLoop } from "../async/event-loop.ts";
 import type { Sha1 } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
-import { yieldToLoop } from "./event-loop.ts";
 import { TextHash } from "./item-hash.ts";
 import { ItemIndex } from "./item-index.ts";
 import { decodeItem, ITEM_PREFIX, idOfKey, type StoredItem } from "./item-record.ts";

@@ -1,7 +1,7 @@
+import { yieldToLoop } from "../async/event-loop.ts";
 import type { Fence } from "../async/records.ts";
 import type { Clock } from "../runtime/contract.ts";
 import type { Item, ItemDraft } from "./contract.ts";
-import { yieldToLoop } from "./event-loop.ts";
 import { newItem, withSource } from "./item-changes.ts";
 import { FLAGS } from "./item-columns.ts";
 import { findItems } from "./item-filter.ts";

@@ -1,3 +1,4 @@
+import { yieldToLoop } from "../async/event-loop.ts";
 import { commitFenced, type Fence, isEqual, MAX_TRIES } from "../async/records.ts";
 import { SerialQueue } from "../async/serial-queue.ts";
 import { assert } from "../base/assert.ts";
@@ -5,7 +6,6 @@ import { SluiceError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { MAX_COMMIT_BYTES } from "../base/store-limits.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
-import { yieldToLoop } from "./event-loop.ts";
 import type { ItemIndex } from "./item-index.ts";
 import {
   decodeItem,

@@ -1,3 +1,4 @@
+import { yieldToLoop } from "../async/event-loop.ts";
 import type { Fence } from "../async/records.ts";
 import { Slots } from "../async/slots.ts";
 import { assert } from "../base/assert.ts";
@@ -18,7 +19,6 @@ import type {
   ItemQuery,
   ItemReader,
 } from "./contract.ts";
-import { yieldToLoop } from "./event-loop.ts";
 import { newItem, withChange, withFacts } from "./item-changes.ts";
 import { FLAGS } from "./item-columns.ts";
 import { contentHash, itemFigures } from "./item-figures.ts";

@@ -1,6 +1,7 @@
 import { createAccessControl } from "../accounts/access-control.ts";
 import type { AccessControl, Accounts } from "../accounts/account-contract.ts";
 import { type AccountsDependencies, createAccounts } from "../accounts/accounts.ts";
+import { createYielder } from "../async/event-loop.ts";
 import type { Sha1 } from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
@@ -13,7 +14,6 @@ import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock, Files, KeyValueStore, Runtime } from "../runtime/contract.ts";
 import type { ExportOptions, ExternalPlaylists, Images, Item, ItemQuery, Items, Tasks } from "./contract.ts";
 import { createLanguageReader } from "./draft-languages.ts";
-import { createYielder } from "./event-loop.ts";
 import { exportItems, logoUrl } from "./export.ts";
 import { createExternalPlaylists } from "./external-playlists.ts";
 import type { BroadcastRefresher } from "./external-refresher.ts";

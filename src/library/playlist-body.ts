@@ -1,6 +1,6 @@
+import { yieldToLoop } from "../async/event-loop.ts";
 import { SluiceError } from "../base/errors.ts";
 import { inflated, type PackedFormat } from "../outbound/inflate.ts";
-import { yieldToLoop } from "./event-loop.ts";
 
 /** A list of 200,000 entries has about 40 MiB. */
 export const MAX_LIST_BYTES = 64 * 1024 * 1024;

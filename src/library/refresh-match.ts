@@ -1,4 +1,4 @@
-import type { YieldIfDue } from "./event-loop.ts";
+import type { YieldIfDue } from "../async/event-loop.ts";
 import { FingerprintTable } from "./fingerprint-table.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { YieldIfDue } from "./event-loop.ts";
+import type { YieldIfDue } from "../async/event-loop.ts";
 import { FingerprintSet } from "./fingerprint-set.ts";
 import { type EntryFingerprints, matchEntries } from "./refresh-match.ts";
 import type { SourceRow } from "./source-rows.ts";

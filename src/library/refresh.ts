@@ -1,3 +1,4 @@
+import { createYielder } from "../async/event-loop.ts";
 import type { Fence } from "../async/records.ts";
 import type { M3uEntry } from "../media/m3u.ts";
 import type { Outbound } from "../outbound/outbound.ts";
@@ -5,7 +6,6 @@ import type { Clock } from "../runtime/contract.ts";
 import type { ItemDraft } from "./contract.ts";
 import { type DraftDefaults, draftOf, identityOf } from "./draft.ts";
 import type { LanguageReader } from "./draft-languages.ts";
-import { createYielder } from "./event-loop.ts";
 import type { ExternalRecord } from "./external-record.ts";
 import { boundedGuides } from "./guides.ts";
 import { consume, type ListReadOptions, readEntries } from "./import-entries.ts";

@@ -1,9 +1,9 @@
 import * as v from "valibot";
+import type { YieldIfDue } from "../async/event-loop.ts";
 import { commitFenced, type Fence } from "../async/records.ts";
 import type { Log } from "../base/log.ts";
 import { MAX_COMMIT_KEYS } from "../base/store-limits.ts";
 import type { KeyValueStore } from "../runtime/contract.ts";
-import type { YieldIfDue } from "./event-loop.ts";
 import type { EntryFingerprints } from "./refresh-match.ts";
 
 /** An entry of an external playlist at the last refresh. */

@@ -1,3 +1,4 @@
+import { yieldToLoop } from "../async/event-loop.ts";
 import { SluiceError } from "../base/errors.ts";
 import { languageCode } from "../media/language.ts";
 import { readSubtitles, type SubtitleFormat, subtitleFormat } from "../media/subtitle-file.ts";
@@ -87,7 +88,7 @@ export async function parseSubtitleFile(bytes: Uint8Array, format: SubtitleForma
   for (let count = 1; ; count++) {
     const next = steps.next();
     if (next.done) return next.value;
-    if (count % STEPS_AT_ONCE === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+    if (count % STEPS_AT_ONCE === 0) await yieldToLoop();
   }
 }
 

@@ -1,3 +1,4 @@
+import { yieldToLoop } from "../async/event-loop.ts";
 import type { ByteRange } from "../base/range.ts";
 import { Remuxer } from "./remuxer.ts";
 
@@ -26,7 +27,7 @@ export async function planTsLayout(
     layout.size += size;
     if (layout.size > limitBytes) return undefined;
     if (layout.starts.length % STEP_SEGMENTS !== 0) continue;
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await yieldToLoop();
     signal.throwIfAborted();
   }
   return layout;

@@ -1,9 +1,9 @@
+import { createYielder } from "../../async/event-loop.ts";
 import { escapeXml } from "../../base/escape-xml.ts";
 import type { UnixSeconds } from "../../base/time.ts";
 import { encodeUtf8 } from "../../base/utf8.ts";
 import type { Clock } from "../../runtime/contract.ts";
 import type { Item, ItemFigures, ItemQuery, Items } from "../contract.ts";
-import { createYielder } from "../event-loop.ts";
 import type { Guide, GuideChannel, Programme } from "./guide-contract.ts";
 import { FUTURE_SECONDS, PAST_SECONDS } from "./guide-fetch.ts";
 

@@ -1,7 +1,7 @@
+import { createYielder } from "../../async/event-loop.ts";
 import { DecodeError, SluiceError } from "../../base/errors.ts";
 import type { Outbound } from "../../outbound/outbound.ts";
 import type { Clock, Files, Runtime } from "../../runtime/contract.ts";
-import { createYielder } from "../event-loop.ts";
 import { unzippedBody } from "../playlist-body.ts";
 import { GuideFile } from "./guide-file.ts";
 import type { SourceRecord } from "./guide-sources.ts";

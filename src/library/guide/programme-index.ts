@@ -1,4 +1,4 @@
-import { yieldToLoop } from "../event-loop.ts";
+import { yieldToLoop } from "../../async/event-loop.ts";
 
 /** Entries of one block of memory: large arrays would have to be copied whenever they grow. */
 const BLOCK_BITS = 15;

@@ -1,7 +1,7 @@
+import { createYielder } from "../../async/event-loop.ts";
 import { after } from "../../base/time.ts";
 import type { Clock } from "../../runtime/contract.ts";
 import type { Item, Items } from "../contract.ts";
-import { createYielder } from "../event-loop.ts";
 import { foldText } from "../item-names.ts";
 import type { Guide, Programme } from "./guide-contract.ts";
 

@@ -1,3 +1,4 @@
+import { yieldToLoop } from "../../async/event-loop.ts";
 import type { AbortSignalLike } from "../../base/byte-source.ts";
 import { AacEncoder } from "./aac-encoder.ts";
 import { CodecModules, type CodecScript } from "./codec-module.ts";
@@ -36,7 +37,7 @@ export class BuiltinCodecs implements AudioCodecs {
     try {
       for (let block = 0; block < WARM_UP_BLOCKS; block++) {
         encoder.add(Float32Array.from({ length: 2 * BLOCK_SAMPLES }, () => 0.3 * (Math.random() - 0.5)));
-        await nextTurn();
+        await yieldToLoop();
       }
     } finally {
       encoder.close();
@@ -52,7 +53,7 @@ export class BuiltinCodecs implements AudioCodecs {
     try {
       for (const [index, frame] of frames.entries()) {
         if (index % SLICE_FRAMES === SLICE_FRAMES - 1) {
-          await nextTurn();
+          await yieldToLoop();
           if (signal.aborted) throw signal.reason;
         }
         yield decoder?.decode(frame);
@@ -65,8 +66,4 @@ export class BuiltinCodecs implements AudioCodecs {
   encoder(sampleRate: number, channels: 2 | 6): Promise<BlockEncoder> {
     return AacEncoder.open(this.#modules, sampleRate, channels);
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
