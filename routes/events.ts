@@ -1,14 +1,17 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import type { Activity, SpeedSample } from "../src/activity/activity-contract.ts";
 import { SluiceError } from "../src/base/errors.ts";
 import { parseInfohash } from "../src/base/ids.ts";
 import { encodeUtf8 } from "../src/base/utf8.ts";
 import type { Library } from "../src/library/library.ts";
-import { authorizeOwner } from "./control/authorize.ts";
+import { authorizeCaller, authorizeOwner } from "./control/authorize.ts";
 import { presentBroadcast } from "./control/broadcast.ts";
 import { presentDownload } from "./control/download.ts";
 import { presentActivity } from "./control/present-activity.ts";
 import { presentRecording } from "./control/recording.ts";
+import { presentTaskStatus } from "./control/service-lists.ts";
+import { clientOf } from "./control/service-players.ts";
+import { DeviceEvents } from "./device-events.ts";
 import { baseUrl, clientNetworkOf } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { describeError } from "./http/errors.ts";
@@ -16,9 +19,18 @@ import { presentInfo } from "./present.ts";
 
 /** The stream names players, peers and content, so clients of other hosts need the token. */
 const ACCESS = { name: "events", isPublic: false, isRemote: true, isCrossOrigin: false } as const;
+/** The same as of `get_available_players` and `aircast_get_status`. */
+const DEVICE_ACCESS = {
+  name: "players_events",
+  isPublic: true,
+  isRemote: true,
+  isCrossOrigin: false,
+} as const;
 
 /** More rows than a page shows. */
-const MAX_DOWNLOADS = 200;
+const MAX_ROWS = 200;
+/** Ticks, that is, seconds. */
+const SIGN_OF_LIFE_TICKS = 5;
 
 type EventDependencies = RouteDependencies & { readonly library: Library; readonly activity: Activity };
 
@@ -26,7 +38,9 @@ type EventDependencies = RouteDependencies & { readonly library: Library; readon
  * Serves live data as server-sent events (HTML standard 9.2). `GET /api/events`: those of the Control room and the Studio. Once a second
  * each section that has changed is sent whole; log lines and speeds are sent as they are added. There is a sample of the
  * speeds every five seconds, so a stream that is silent for longer is broken. `?session=<infohash>/<key>` adds the state of this session
- * once a second, for a page that also plays. `GET /ace/stat/<infohash>/<key>/events` sends only that, to every client that knows the key.
+ * once a second, for a page that also plays; `?players=1` the players, and `?device=<id>` what a device does, for a page that casts.
+ * `GET /ace/stat/<infohash>/<key>/events` sends only the session, to every client that knows the key, and `GET /api/players/events` only
+ * players and a device, to clients without the token.
  */
 export function createEventRoutes(dependencies: EventDependencies): Hono<RouteEnv> {
   const app = new Hono<RouteEnv>();
@@ -41,9 +55,23 @@ export function createEventRoutes(dependencies: EventDependencies): Hono<RouteEn
     const base = baseUrl(c);
     const [infohash = "", key = ""] = c.req.query("session")?.split("/") ?? [];
     const updates = new Updates(activity);
+    const devices = deviceEvents(c);
     return eventStream(activity.ticks("engine"), async (tick) => {
       const own = key === "" ? "" : (await sessionEvent(infohash, key)).text;
-      return { text: own + updates.textOf(await describe(tick, isHost, base)), isLast: false };
+      const described = await describe(tick, isHost, base);
+      // Not shared, so that a new stream has a task that was started before it.
+      const tasks = JSON.stringify(presentTasks(dependencies.library));
+      const text = updates.textOf([...described, ["tasks", tasks]]);
+      return { text: own + (await devices()) + text, isLast: false };
+    }).response;
+  });
+  app.get("/api/players/events", (c) => {
+    authorizeCaller(DEVICE_ACCESS, c, dependencies);
+    const devices = deviceEvents(c);
+    return eventStream(activity.ticks("devices"), async (tick) => {
+      // A comment, because a stream that is silent is broken.
+      const text = (await devices()) || (tick % SIGN_OF_LIFE_TICKS === 0 ? ": \n\n" : "");
+      return { text, isLast: false };
     }).response;
   });
   app.get("/ace/stat/:infohash/:key/events", async (c) => {
@@ -60,6 +88,22 @@ export function createEventRoutes(dependencies: EventDependencies): Hono<RouteEn
     return response;
   });
   return app;
+
+  function deviceEvents(c: Context<RouteEnv>): () => Promise<string> {
+    const device = c.req.query("device");
+    if (device === undefined && c.req.query("players") === undefined) return async () => "";
+    const devices = new DeviceEvents(dependencies.players, clientOf(c), device);
+    return async () => {
+      const news = await devices.next();
+      return news === undefined ? "" : event(news.name, news.json);
+    };
+  }
+}
+
+/** The tasks that started last, the last one first. */
+function presentTasks({ tasks }: Library) {
+  const all = [...tasks.list()].sort((a, b) => b.id - a.id);
+  return all.slice(0, MAX_ROWS).map(presentTaskStatus);
 }
 
 /** What a tick adds to a stream; an empty text adds nothing. */
@@ -150,7 +194,7 @@ function sharedDescription(dependencies: EventDependencies) {
       inactive: inactiveInUse,
       memory: memoryInUse,
     };
-    const downloaded = (dependencies.downloads?.list() ?? []).slice(0, MAX_DOWNLOADS).map(presentDownload);
+    const downloaded = (dependencies.downloads?.list() ?? []).slice(0, MAX_ROWS).map(presentDownload);
     const sections = {
       status: { version, speed_down: down, speed_up: up, cache },
       sessions,
@@ -183,7 +227,7 @@ class Updates {
   }
 
   /** Returns the events since the last call; an empty text if there is none. */
-  textOf(sections: Sections): string {
+  textOf(sections: Iterable<readonly [name: string, json: string]>): string {
     let text = "";
     for (const [name, json] of sections) {
       if (this.#sent.get(name) === json) continue;

@@ -20,6 +20,17 @@ import {
 import { exportParams } from "./playlist-export.ts";
 import { receivedSchema } from "./restore.ts";
 
+const DEVICE_PARAMETERS = [
+  textParameter("players", "1: sends the players of get_available_players"),
+  textParameter(
+    "device",
+    "The id of a player: sends what aircast_get_status returns of it, instead of the list",
+  ),
+];
+const EVENTS: OpenApiResponse = {
+  description: "Each event is a section that has changed, as JSON",
+  content: { "text/event-stream": { schema: { type: "string" } } },
+};
 const exportQuery = queryParameters(exportParams);
 
 /** Describes playlist export, search, play links, images, the diagnosis, and `/webui/api/service`. */
@@ -115,18 +126,22 @@ export function listPaths(): Record<string, OpenApiPath> {
       get: operation(
         "events",
         "Engine",
-        "Sends sessions, transfers, broadcasts, recordings, speeds and log lines as they change, as server-sent events",
+        "Sends sessions, transfers, broadcasts, recordings, downloads, tasks, speeds and log lines as they change, as server-sent events",
         [
           textParameter("token", "The access token; not needed on the engine's own host"),
           textParameter("session", "infohash/key: also sends the state of this session once a second"),
+          ...DEVICE_PARAMETERS,
         ],
-        {
-          200: {
-            description: "Each event is a section that has changed, as JSON",
-            content: { "text/event-stream": { schema: { type: "string" } } },
-          },
-          ...REFUSALS,
-        },
+        { 200: EVENTS, ...REFUSALS },
+      ),
+    },
+    "/api/players/events": {
+      get: operation(
+        "players_events",
+        "Engine",
+        "Sends the players, or what a device does, as they change, as server-sent events",
+        DEVICE_PARAMETERS,
+        { 200: EVENTS, ...REFUSALS },
       ),
     },
     "/api/restore": {

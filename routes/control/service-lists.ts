@@ -27,6 +27,12 @@ const taskResult = z.object({
   total: z.int().nullable(),
 });
 
+const taskStatusResult = taskResult.extend({
+  task_id: z.int(),
+  status: z.enum(["running", "done", "failed"]),
+  problem: z.string().nullable(),
+});
+
 /** Background tasks, which deployed pages poll every second. */
 export const taskMethods = [
   controlMethod({
@@ -46,15 +52,11 @@ export const taskMethods = [
     ...PRIVATE,
     isExtra: true,
     params: z.object({ task_id: required(integer) }),
-    result: taskResult.extend({
-      task_id: z.int(),
-      status: z.enum(["running", "done", "failed"]),
-      problem: z.string().nullable(),
-    }),
+    result: taskStatusResult,
     async run({ task_id }, { library }) {
       const task = library.tasks.get(task_id);
       if (!task) throw new SluiceError("unknown_task", `task ${task_id} does not exist or ended long ago`);
-      return { task_id, status: task.state, problem: task.problem, ...presentTask(task) };
+      return presentTaskStatus(task);
     },
   }),
 ];
@@ -62,6 +64,11 @@ export const taskMethods = [
 /** CHOICE(background-tasks): clients treat a task that is not listed as done, so done tasks are not listed. */
 function isListed({ state }: Task): boolean {
   return state !== "done";
+}
+
+/** Converts a task, with its state, to JSON. */
+export function presentTaskStatus(task: Task): z.output<typeof taskStatusResult> {
+  return { task_id: task.id, status: task.state, problem: task.problem, ...presentTask(task) };
 }
 
 function presentTask({ id, message, problem, actions, done, total }: Task): z.output<typeof taskResult> {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import { clientNetworkOf } from "../http/access.ts";
-import type { Player, PlayerClient, PlayerCommand, Players } from "../http/dependencies.ts";
+import type { Player, PlayerClient, PlayerCommand, PlayerStatus, Players } from "../http/dependencies.ts";
 import { contentParams, playbackUrl, requireItem } from "./content-params.ts";
 import { type ControlCall, controlMethod, okResult, PUBLIC } from "./method.ts";
 import { clipped, decimal, integer, required, text } from "./params.ts";
@@ -12,6 +12,14 @@ const playerResult = z.object({
   protocol: z.enum(["enginecast", "chromecast"]).nullable(),
   name: z.string(),
   icon: z.string().nullable(),
+});
+
+const statusResult = z.object({
+  status: z.enum(["playing", "paused", "buffering", "idle"]),
+  volume: z.number().nullable().describe("0 to 1"),
+  position: z.number().nullable().describe("Seconds"),
+  duration: z.number().nullable().describe("Seconds; null for live streams"),
+  title: z.string().nullable(),
 });
 
 /** The id that deployed clients send for the default player. */
@@ -30,7 +38,9 @@ export const playerMethods = [
     ...PUBLIC,
     params: z.object({ ...contentParams, content_id: text.describe("Any text; ignored") }),
     result: z.object({ players: z.array(playerResult) }),
-    run: async (_, call) => ({ players: (await call.dependencies.players?.list(clientOf(call))) ?? [] }),
+    run: async (_, call) => ({
+      players: (await call.dependencies.players?.list(clientOf(call.context))) ?? [],
+    }),
   }),
   controlMethod({
     name: "open_in_player",
@@ -53,7 +63,7 @@ export const playerMethods = [
       const { playlist_item_id: id } = params;
       const item = id === undefined ? undefined : await requireItem(id, call);
       const title = params.title || item?.displayTitle || item?.title || undefined;
-      await players.open(player.id, { url: url.href, title }, clientOf(call));
+      await players.open(player.id, { url: url.href, title }, clientOf(call.context));
       return "ok";
     },
   }),
@@ -88,25 +98,21 @@ export const castingMethods = [
     isExtra: true,
     ...PUBLIC,
     params: z.object({ device_id: deviceId }),
-    result: z.object({
-      status: z.enum(["playing", "paused", "buffering", "idle"]),
-      volume: z.number().nullable().describe("0 to 1"),
-      position: z.number().nullable().describe("Seconds"),
-      duration: z.number().nullable().describe("Seconds; null for live streams"),
-      title: z.string().nullable(),
-    }),
-    async run({ device_id }, call) {
-      const status = await playersOf(call).status(device_id);
-      return {
-        status: status.state,
-        volume: status.volume ?? null,
-        position: status.positionSeconds ?? null,
-        duration: status.durationSeconds ?? null,
-        title: status.title ?? null,
-      };
-    },
+    result: statusResult,
+    run: async ({ device_id }, call) => presentPlayerStatus(await playersOf(call).status(device_id)),
   }),
 ];
+
+/** Converts what a device does to JSON. */
+export function presentPlayerStatus(status: PlayerStatus): z.output<typeof statusResult> {
+  return {
+    status: status.state,
+    volume: status.volume ?? null,
+    position: status.positionSeconds ?? null,
+    duration: status.durationSeconds ?? null,
+    title: status.title ?? null,
+  };
+}
 
 /** Declares a method that sends a command without a value. */
 function commandMethod(name: string, summary: string, commandOf: () => PlayerCommand) {
@@ -131,8 +137,8 @@ function playersOf({ dependencies }: ControlCall): Players {
   throw new SluiceError("unknown_player", "this engine has no players");
 }
 
-function clientOf({ context }: ControlCall): PlayerClient {
-  const { origin } = context.env;
+/** Returns who asks for players. */
+export function clientOf({ env: { origin } }: ControlCall["context"]): PlayerClient {
   return { origin, isLocal: clientNetworkOf(origin) === "local" };
 }
 
@@ -141,7 +147,7 @@ async function playerNamed(
   call: ControlCall,
 ): Promise<{ readonly players: Players; readonly player: Player }> {
   const { players } = call.dependencies;
-  const listed = (await players?.list(clientOf(call))) ?? [];
+  const listed = (await players?.list(clientOf(call.context))) ?? [];
   const player = id === DEFAULT_PLAYER ? listed[0] : listed.find((each) => each.id === id);
   if (players && player) return { players, player };
   const names = listed.map((each) => each.id).join(", ") || "none";

@@ -140,8 +140,10 @@ export interface Player {
 
 /** The players that this engine can start: programs of this host, and devices of the local network. */
 export interface Players {
-  /** Lists the players that this client may use. */
-  list(client: PlayerClient): Promise<readonly Player[]>;
+  /**
+   * Lists the players that this client may use. `waits`: if no device is known, it waits up to 2 s for answers to a search; default true.
+   */
+  list(client: PlayerClient, options?: { readonly waits?: boolean }): Promise<readonly Player[]>;
   /**
    * Plays a URL of this engine in a player of `list`, with the rights of the client. Resolves when a device has begun to play. Rejects
    * with `unknown_player`, `player_failed` or `too_many`.

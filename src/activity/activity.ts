@@ -7,7 +7,7 @@ import type { Activity, SpeedSample, TickKind } from "./activity-contract.ts";
 import type { LogRing } from "./log-ring.ts";
 import { SpeedHistory } from "./speed-history.ts";
 
-/** More pages than a household has open. Each costs one description of the engine a second. */
+/** Limit of streams of each kind: more pages than a household has open. Each costs one description of the engine a second. */
 const MAX_STREAMS = 32;
 
 /** Time between two updates of a page. */
@@ -25,7 +25,7 @@ export class ActivityFeed implements Activity {
   readonly #clock: Clock;
   readonly #log: ActivityDependencies["log"];
   readonly #history: SpeedHistory;
-  #streams = 0;
+  readonly #streams = { engine: 0, devices: 0, session: 0 };
 
   constructor({ clock, engine, log }: ActivityDependencies) {
     this.#clock = clock;
@@ -42,10 +42,9 @@ export class ActivityFeed implements Activity {
   }
 
   ticks(kind: TickKind): ReadableStream<number> {
-    const places = kind === "engine" ? 1 : 0;
-    if (places > 0 && this.#streams >= MAX_STREAMS)
+    if (kind !== "session" && this.#streams[kind] >= MAX_STREAMS)
       throw new SluiceError("too_many", `${MAX_STREAMS} pages already show live data; close one of them`);
-    this.#streams += places;
+    this.#streams[kind]++;
     const ended = new AbortController();
     const clock = this.#clock;
     let last: number | undefined;
@@ -60,7 +59,7 @@ export class ActivityFeed implements Activity {
           controller.enqueue(last);
         },
         cancel: () => {
-          this.#streams -= places;
+          this.#streams[kind]--;
           ended.abort();
         },
       },

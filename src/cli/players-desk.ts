@@ -53,10 +53,10 @@ export function createPlayers(dependencies: PlayersDependencies): Players & { cl
     );
   };
   return {
-    async list(client) {
+    async list(client, options) {
       const [programs, found] = await Promise.all([
         mayOpenWindow(client) ? local.list() : [],
-        devices?.list() ?? [],
+        devices?.list(options) ?? [],
       ]);
       return [...programs, ...found.map(playerEntry)];
     },

@@ -52,13 +52,15 @@ export class FoundDevices {
     this.#log = log;
   }
 
-  /** Lists the devices, by name. The first call waits up to 2 s for answers; later ones search in the background. */
-  async list(): Promise<readonly Device[]> {
+  /**
+   * Lists the devices, by name, and searches in the background. `waits`: while none is known, waits up to 2 s for answers; default true.
+   */
+  async list({ waits = true } = {}): Promise<readonly Device[]> {
     const { clock } = this.#runtime;
     const known = this.#alive();
     const isDue = this.#searchedAt === undefined || after(this.#searchedAt, SEARCH_EVERY_MS) <= clock.now();
     if (isDue && this.#search === undefined && !this.#closing.signal.aborted) this.#search = this.#run();
-    if (this.#search !== undefined && known.length === 0)
+    if (waits && this.#search !== undefined && known.length === 0)
       await resolvesWithin(this.#search, clock, FIRST_WAIT_MS);
     const devices = this.#alive();
     const kodis = new Set(devices.filter(({ kind }) => kind === "kodi").map(({ host }) => host));

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { activitySchema } from "../../routes/control/present-activity.ts";
+import type { PlayerStatus, Players } from "../../routes/http/dependencies.ts";
 import { ActivityFeed } from "../../src/activity/activity.ts";
 import { LogRing } from "../../src/activity/log-ring.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
@@ -17,7 +18,7 @@ const NEIGHBOUR = {
 };
 
 /** An app with live data on a fake clock. */
-function appWithActivity() {
+function appWithActivity(players?: Players) {
   const clock = new FakeClock();
   const log = new LogRing();
   const listeners = new Set<() => void>();
@@ -29,7 +30,9 @@ function appWithActivity() {
     },
   };
   const activity = new ActivityFeed({ clock, engine, log });
-  const app: ReturnType<typeof fakeApp> = fakeApp({ dependencies: { activity } });
+  const app: ReturnType<typeof fakeApp> = fakeApp({
+    dependencies: { activity, ...(players && { players }) },
+  });
   app.engine.onTransferOpened(() => {
     for (const opened of listeners) opened();
   });
@@ -150,6 +153,59 @@ test("/api/events: sends log lines and speeds once each", async () => {
   await app.clock.advance(1000);
   assert.deepEqual((await next)!.get("log"), [{ ...line, text: "slower", number: 2 }]);
   await events.cancel();
+});
+
+test("/api/events: sends the tasks with their outcome", async () => {
+  const app = appWithActivity();
+  const events = await listen(app);
+  assert.deepEqual((await events.next())!.get("tasks"), []);
+  const next = events.next();
+  const form = new FormData();
+  form.set("file", new File(["#EXTM3U\n"], "list.m3u"));
+  const token = await app.library.access.token();
+  const started = await app.json(
+    `/server/api?${new URLSearchParams({ api_version: "3", method: "playlist_import", token })}`,
+    { method: "POST", body: form },
+  );
+  await app.clock.advance(1000);
+  const [task] = (await next)!.get("tasks");
+  assert.equal(task.task_id, started.result.task_id);
+  assert.equal(task.status, "done");
+  await events.cancel();
+});
+
+test("/api/players/events: a client without the token sees players and what a device does, and nothing else", async () => {
+  const tv = { id: "dlna:1", type: "aircast", protocol: null, name: "TV", icon: null } as const;
+  const listed: (typeof tv)[] = [];
+  let answer: (status: PlayerStatus) => void = () => {};
+  const players: Players = {
+    list: async (_, options) => {
+      assert.deepEqual(options, { waits: false });
+      return listed;
+    },
+    open: async () => {},
+    control: async () => {},
+    status: () => new Promise((resolve) => (answer = resolve)),
+  };
+  const app = appWithActivity(players);
+  const away = { origin: NEIGHBOUR, host: "192.168.1.5:6878" };
+  const list = await listen(app, away, "/api/players/events?players=1");
+  assert.deepEqual([...(await list.next())!], [["players", []]]);
+  const found = list.next();
+  listed.push(tv);
+  await app.clock.advance(1000);
+  assert.deepEqual([...(await found)!], [["players", [tv]]]);
+  await list.cancel();
+  // A device that has not answered yet delays no other event.
+  const owner = await listen(app, undefined, "/api/events?device=dlna%3A1");
+  assert.equal((await owner.next())!.has("device"), false);
+  answer({ state: "paused", volume: 0.5, positionSeconds: 7, durationSeconds: 60, title: "Film" });
+  const status = owner.next();
+  await app.clock.advance(1000);
+  assert.deepEqual((await status)!.get("device"), {
+    ...{ status: "paused", volume: 0.5, position: 7, duration: 60, title: "Film" },
+  });
+  await owner.cancel();
 });
 
 test("ActivityFeed: a reader that does not pull causes no work, and streams are limited", async () => {

@@ -8,7 +8,7 @@ import { t } from "./text.js";
  *
  * @param {string} title
  * @param {...Node} content
- * @returns {{ close: () => void, problem: (error: unknown) => void }}
+ * @returns {{ close: () => void, onClose: (work: () => void) => void, problem: (error: unknown) => void }}
  */
 export function openDialog(title, ...content) {
   const message = make("p", { class: "problem", role: "alert", hidden: true });
@@ -29,6 +29,7 @@ export function openDialog(title, ...content) {
   dialog.showModal();
   return {
     close: () => dialog.close(),
+    onClose: (work) => dialog.addEventListener("close", work),
     problem(error) {
       message.textContent = problemText(error);
       message.hidden = false;

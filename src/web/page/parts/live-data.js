@@ -3,8 +3,9 @@ import { ownPath } from "./place.js";
 import { t } from "./text.js";
 
 /**
- * The live data of the engine: one connection for the whole page, to `api/events` for the operator, else to the events of the session that
- * it plays. Only if another engine of the cluster plays that session, an operator's page has both.
+ * The live data of the engine: one connection for the whole page, to `api/events` for the operator. A page without the operator's rights reads
+ * the events of the session that it plays, and those of the devices while it shows them. Only if another engine of the cluster plays the
+ * session, an operator's page has two connections.
  *
  * @typedef {import("./api.js").EngineApi} EngineApi
  * @typedef {[at: number, down: number, up: number, transfers: Record<string, [down: number, up: number]>]} Speeds
@@ -23,12 +24,17 @@ import { t } from "./text.js";
  * }} TransferFigures
  * @typedef {{ infohash: string, name: string, added_at: number, problem: string | null, size: number, held: number,
  *   state: "waiting" | "downloading" | "complete" | "paused" | "failed", download_limit: number, upload_limit: number }} DownloadFigures
+ * @typedef {{ task_id: number, status: "running" | "done" | "failed", problem: string | null, msg: string, actions: string[], done: number,
+ *   total: number | null }} Task
  * @typedef {{ version: string, speed_down: number, speed_up: number,
  *   cache: { free: number, limit: number, active: number, inactive: number, memory: number } }} Status
  * @typedef {{ status: Status, sessions: SessionFigures[], transfers: TransferFigures[], broadcasts: any[], recordings: any[], downloads: DownloadFigures[],
- *   speeds: Speeds[], log: LogLine[] }} Sections
+ *   tasks: Task[], speeds: Speeds[], log: LogLine[] }} Sections
  * @typedef {{ api: EngineApi, live: LiveData }} LiveContext
  * @typedef {any} SessionEvent what the stat URL of a session returns, or why there is no such session any more: `{ ended: string }`
+ * @typedef {"session" | "players" | "device"} Topic an event that is sent on request
+ * @typedef {{ path: string, query: [name: string, value: string] | undefined, changed: (event: any) => void,
+ *   failed?: (problem: string) => void }} Followed `path`: its own connection; `query`: asks for it in that of the operator, if that engine has it
  */
 
 /** As many as the engine keeps. */
@@ -38,6 +44,8 @@ const MAX_LOG_LINES = 2_000;
 const SILENCE_MS = 15_000;
 const RETRY_MS = 2_000;
 
+const EVENTS = "api/events";
+const PLAYERS = "api/players/events";
 /** The events of the session with this stat URL, which this engine itself plays: the name of the session. */
 const OWN_SESSION = /^ace\/stat\/([0-9a-f]+\/[0-9a-f]+)\/events$/;
 
@@ -49,8 +57,8 @@ export class LiveData {
   #listeners = new Set();
   /** @type {Partial<Sections>} */
   #sections = {};
-  /** @type {{ path: string, changed: (event: SessionEvent) => void } | undefined} */
-  #session;
+  /** @type {Map<Topic, Followed>} */
+  #followed = new Map();
   /** The open connections by path. @type {Map<string, AbortController>} */
   #connections = new Map();
   /** Why there is no data of the engine; empty if there is. */
@@ -81,12 +89,52 @@ export class LiveData {
    * @param {(event: SessionEvent) => void} changed
    */
   follow(statUrl, changed) {
-    const session = { path: `${ownPath(statUrl)}/events`, changed };
-    this.#session = session;
+    const path = `${ownPath(statUrl)}/events`;
+    const [, own] = OWN_SESSION.exec(path) ?? [];
+    return this.#follow("session", {
+      path,
+      query: own === undefined ? undefined : ["session", own],
+      changed,
+    });
+  }
+
+  /**
+   * Calls `changed` with the players, and again when they change, until the returned function is called.
+   *
+   * @param {(players: any) => void} changed
+   * @param {(problem: string) => void} failed called if the connection fails; it is opened again
+   */
+  followPlayers(changed, failed) {
+    return this.#follow("players", {
+      path: `${PLAYERS}?players=1`,
+      query: ["players", "1"],
+      changed,
+      failed,
+    });
+  }
+
+  /**
+   * Calls `changed` with what a device does, and again when that changes, until the returned function is called.
+   *
+   * @param {string} id
+   * @param {(status: any) => void} changed
+   * @param {(problem: string) => void} failed called if the connection fails; it is opened again
+   */
+  followDevice(id, changed, failed) {
+    const path = `${PLAYERS}?${new URLSearchParams({ device: id })}`;
+    return this.#follow("device", { path, query: ["device", id], changed, failed });
+  }
+
+  /**
+   * @param {Topic} topic
+   * @param {Followed} followed
+   */
+  #follow(topic, followed) {
+    this.#followed.set(topic, followed);
     this.#connectAll();
     return () => {
-      if (this.#session !== session) return;
-      this.#session = undefined;
+      if (this.#followed.get(topic) !== followed) return;
+      this.#followed.delete(topic);
       this.#connectAll();
     };
   }
@@ -104,11 +152,11 @@ export class LiveData {
 
   /** Returns the paths to which the page needs connections at present. */
   #paths() {
-    const path = this.#session?.path;
-    const isOperator = this.#listeners.size > 0;
-    const [, own] = OWN_SESSION.exec(path ?? "") ?? [];
-    if (isOperator && own !== undefined) return [`api/events?session=${own}`];
-    return [...(isOperator ? ["api/events"] : []), ...(path === undefined ? [] : [path])];
+    const followed = [...this.#followed.values()];
+    if (this.#listeners.size === 0) return followed.map(({ path }) => path);
+    const queries = followed.flatMap(({ query }) => (query === undefined ? [] : [query]));
+    const asked = queries.length === 0 ? "" : `?${new URLSearchParams(queries)}`;
+    return [EVENTS + asked, ...followed.filter(({ query }) => query === undefined).map(({ path }) => path)];
   }
 
   #connectAll() {
@@ -126,7 +174,7 @@ export class LiveData {
     const connection = new AbortController();
     const { signal } = connection;
     this.#connections.set(path, connection);
-    const isOperator = path.startsWith("api/");
+    const isOperator = path.startsWith(EVENTS);
     while (!signal.aborted) {
       try {
         await this.#read(path, isOperator, signal);
@@ -134,8 +182,11 @@ export class LiveData {
         // The connection is opened again below.
       }
       if (signal.aborted) return;
+      const problem = t("The engine does not answer. Trying again …");
+      for (const { path: own, query, failed } of this.#followed.values())
+        if (own === path || (isOperator && query !== undefined)) failed?.(problem);
       if (isOperator) {
-        this.problem = t("The engine does not answer. Trying again …");
+        this.problem = problem;
         this.#changed();
       }
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
@@ -190,7 +241,8 @@ export class LiveData {
     if (name === undefined || json === undefined) return;
     const value = JSON.parse(json);
     const { speeds = [], log = [] } = this.#sections;
-    if (name === "session") this.#session?.changed(value);
+    const followed = this.#followed.get(/** @type {Topic} */ (name));
+    if (followed !== undefined) followed.changed(value);
     else if (name === "speeds") this.#sections.speeds = [...speeds, ...value].slice(-MAX_SPEEDS);
     else if (name === "log") this.#sections.log = [...log, ...value].slice(-MAX_LOG_LINES);
     else Object.assign(this.#sections, { [name]: value });

@@ -1,21 +1,17 @@
 // @ts-check
-import { EngineApi, problemText } from "../parts/api.js";
+import { EngineApi, sentence } from "../parts/api.js";
 import { openDialog } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
 import { clockText } from "../parts/figures.js";
 import { t } from "../parts/text.js";
 
-/** While the dialog is open, the list of devices is read again after this time. */
-const LIST_EVERY_MS = 5_000;
-/** Devices report their position in whole seconds. */
-const STATUS_EVERY_MS = 1_000;
 const SKIP_SECONDS = 30;
 
 /**
  * @typedef {{ id: string, type: "proxy" | "aircast", name: string }} Player
  * @typedef {{ link: import("../parts/link.js").Link, fileIndex: number | undefined, title: string }} Content
  * @typedef {{ status: "playing" | "paused" | "buffering" | "idle", volume: number | null, position: number | null, duration: number | null, title: string | null }} Status
- * @typedef {{ playing: () => Content | undefined, started: (player: Player) => void }} DeviceOptions
+ * @typedef {{ live: import("../parts/live-data.js").LiveData, playing: () => Content | undefined, started: (player: Player) => void }} DeviceOptions
  */
 
 const STATES = {
@@ -31,7 +27,7 @@ const STATES = {
  * @param {HTMLButtonElement} button
  * @param {DeviceOptions} options
  */
-export function connectDevices(button, { playing, started }) {
+export function connectDevices(button, { live, playing, started }) {
   const api = new EngineApi();
   /** @type {Player | undefined} the device that this page used last */
   let current;
@@ -46,9 +42,9 @@ export function connectDevices(button, { playing, started }) {
       leave();
       leave = next;
     };
-    const showList = () => show(openList(api, content, choose, dialog.problem));
+    const showList = () => show(openList(live, content, choose, dialog.problem));
     const showRemote = (/** @type {Player} */ device) =>
-      show(openRemote(api, content, device, showList, dialog.problem));
+      show(openRemote(api, live, content, device, showList, dialog.problem));
     /** @param {Player} player */
     async function choose(player) {
       const playable = playing();
@@ -66,21 +62,21 @@ export function connectDevices(button, { playing, started }) {
       current = player;
       showRemote(player);
     }
-    content.closest("dialog")?.addEventListener("close", () => leave());
+    dialog.onClose(() => leave());
     if (current === undefined) showList();
     else showRemote(current);
   });
 }
 
 /**
- * Lists the players, and repeats that. Returns a function that stops it.
+ * Lists the players, as long as they are found and vanish. Returns a function that stops it.
  *
- * @param {EngineApi} api
+ * @param {import("../parts/live-data.js").LiveData} live
  * @param {HTMLElement} place
  * @param {(player: Player) => Promise<void>} choose
  * @param {(error: unknown) => void} problem
  */
-function openList(api, place, choose, problem) {
+function openList(live, place, choose, problem) {
   const note = make(
     "p",
     { class: "device-note", role: "status" },
@@ -90,9 +86,7 @@ function openList(api, place, choose, problem) {
   place.replaceChildren(list, note);
   /** @type {Map<string, HTMLButtonElement>} */
   const buttons = new Map();
-  const read = async () => {
-    /** @type {readonly Player[]} */
-    const players = (await api.call("get_available_players")).players;
+  const changed = (/** @type {readonly Player[]} */ players) => {
     for (const [id, gone] of buttons)
       if (gone.getAttribute("aria-busy") !== "true" && !players.some((player) => player.id === id)) {
         gone.remove();
@@ -125,19 +119,22 @@ function openList(api, place, choose, problem) {
               "Nothing is found yet; the search continues. Turn on a Chromecast, a DLNA television or Kodi in the same network as the engine's computer. Kodi also has to allow remote control: Settings › Services › Control.",
             );
   };
-  return repeat(read, LIST_EVERY_MS, problem);
+  return live.followPlayers(changed, (text) => {
+    note.textContent = text;
+  });
 }
 
 /**
- * Shows the remote control of a device. Returns a function that stops reading its status.
+ * Shows the remote control of a device. Returns a function that stops following its status.
  *
  * @param {EngineApi} api
+ * @param {import("../parts/live-data.js").LiveData} live
  * @param {HTMLElement} place
  * @param {Player} device
  * @param {() => void} back shows the list
  * @param {(error: unknown) => void} problem
  */
-function openRemote(api, place, { id, name }, back, problem) {
+function openRemote(api, live, place, { id, name }, back, problem) {
   /** @type {Status | undefined} */
   let status;
   const state = make("p", { role: "status" });
@@ -150,7 +147,7 @@ function openRemote(api, place, { id, name }, back, problem) {
   ) => {
     try {
       await api.call(`aircast_${method}`, { device_id: id, value });
-      await read();
+      show(await api.call("aircast_get_status", { device_id: id }));
     } catch (error) {
       problem(error);
     }
@@ -168,9 +165,7 @@ function openRemote(api, place, { id, name }, back, problem) {
   const loudness = make("label", { class: "device-volume" }, make("span", {}, t("Volume")), volume);
   position.addEventListener("change", () => seek(Number(position.value)));
   volume.addEventListener("change", () => command("set_volume", Number(volume.value) / 100));
-  const read = async () => {
-    /** @type {Status} */
-    const now = await api.call("aircast_get_status", { device_id: id });
+  const show = (/** @type {Status} */ now) => {
     status = now;
     state.textContent = `${name}: ${now.title === null ? STATES[now.status] : `${STATES[now.status]} – ${now.title}`}`;
     toggle.textContent = now.status === "paused" ? t("Continue") : t("Pause");
@@ -198,32 +193,10 @@ function openRemote(api, place, { id, name }, back, problem) {
       action(t("Stop"), () => command("stop"), "danger"),
     ),
   );
-  return repeat(read, STATUS_EVERY_MS, (error) => {
-    state.textContent = problemText(error);
-  });
-}
-
-/**
- * Runs `work` now and after each pause until the returned function is called. Errors are shown, and the work continues.
- *
- * @param {() => Promise<void>} work
- * @param {number} pauseMs
- * @param {(error: unknown) => void} problem
- */
-function repeat(work, pauseMs, problem) {
-  let isOver = false;
-  const run = async () => {
-    while (!isOver) {
-      try {
-        await work();
-      } catch (error) {
-        if (!isOver) problem(error);
-      }
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
-    }
+  const failed = (/** @type {string} */ text) => {
+    state.textContent = sentence(text);
   };
-  run();
-  return () => {
-    isOver = true;
-  };
+  const changed = (/** @type {Status | { problem: string }} */ now) =>
+    "problem" in now ? failed(now.problem) : show(now);
+  return live.followDevice(id, changed, failed);
 }

@@ -17,8 +17,6 @@ import { programmeRow } from "./programme-row.js";
  * @typedef {import("./programme-row.js").Programme & { item_id: number, item_title: string }} Found
  */
 
-/** Interval at which the dialog shows the progress of a refresh. */
-const POLL_MS = 1_000;
 const REASONS = {
   chosen: t("You have chosen this channel."),
   id: t("The playlist names this channel."),
@@ -30,8 +28,9 @@ const REASONS = {
  * Makes a button open the dialog of the programme guides.
  *
  * @param {HTMLButtonElement} button
+ * @param {import("../parts/live-data.js").LiveData} live
  */
-export function connectGuide(button) {
+export function connectGuide(button, live) {
   button.addEventListener("click", async () => {
     const api = new EngineApi();
     const list = make("ul", { class: "guide-sources" });
@@ -69,13 +68,24 @@ export function connectGuide(button) {
     async function show() {
       const sources = /** @type {Source[]} */ (await api.call("epg_source_get_list"));
       list.replaceChildren(...sources.map((source) => sourceRow(source, api, () => run(async () => {}))));
-      const tasks = /** @type {{ actions: string[] }[]} */ (await api.call("get_background_tasks"));
-      const isRefreshing = tasks.some(({ actions }) => actions.includes("reload_epg_sources"));
-      if (isRefreshing && list.isConnected) setTimeout(() => run(async () => {}), POLL_MS);
     }
-    await run(async () => {
+    /** The refreshes when the sources were read last, as JSON. @type {string | undefined} */
+    let shown;
+    const update = () => {
+      const tasks = live.get("tasks");
+      const refreshes = JSON.stringify(
+        tasks?.filter(({ actions }) => actions.includes("reload_epg_sources")),
+      );
+      if (tasks === undefined || refreshes === shown) return;
+      shown = refreshes;
+      run(async () => {});
+    };
+    try {
       if ((await api.enter()) !== "full") throw new Error(needsToken());
-    });
+      dialog.onClose(live.listen(api, update));
+    } catch (error) {
+      dialog.problem(error);
+    }
   });
 }
 

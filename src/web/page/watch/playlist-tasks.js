@@ -1,103 +1,79 @@
 // @ts-check
-import { ApiError, problemText } from "../parts/api.js";
 import { make } from "../parts/dom.js";
 import { t } from "../parts/text.js";
 
-const POLL_INTERVAL_MS = 1000;
 /** The number of tasks shown besides those that this page started. */
 const MAX_TASKS = 5;
 /** The number of failures shown until the user closes them. */
 const MAX_FAILURES = 3;
 
-/**
- * @typedef {{ task_id: number, status: "running" | "done" | "failed", problem: string | null, msg: string, done: number,
- *   total: number | null }} Task
- */
+/** @typedef {import("../parts/live-data.js").Task} Task */
 
-/** Shows the imports and updates that the engine runs in the background, and polls them while any of them runs. */
+/** Shows the imports and updates that the engine runs in the background, and follows them while any of them runs. */
 export class PlaylistTasks {
   #api;
+  #live;
   #shown;
   #onEnd;
-  /** @type {Map<number, "running" | "ended">} */
-  #known = new Map();
-  /** Tasks that this page started, whose failures are shown only here. @type {Set<number>} */
-  #own = new Set();
-  #isPolling = false;
+  /** Ended tasks when the tasks were read last; undefined before that. @type {Set<number> | undefined} */
+  #ended;
+  /** Tasks that this page started and whose end it has not seen, and whether they were listed. Only here their failures are shown.
+   * @type {Map<number, boolean>} */
+  #own = new Map();
+  /** @type {(() => void) | undefined} */
+  #release;
 
   /**
    * @param {import("../parts/api.js").EngineApi} api
+   * @param {import("../parts/live-data.js").LiveData} live
    * @param {HTMLElement} shown
    * @param {() => void} onEnd called when a task has ended or failed
    */
-  constructor(api, shown, onEnd) {
+  constructor(api, live, shown, onEnd) {
     this.#api = api;
+    this.#live = live;
     this.#shown = shown;
     this.#onEnd = onEnd;
   }
 
   /**
-   * Polls the tasks until none runs.
+   * Follows the tasks until none runs.
    *
    * @param {number} [taskId] a task that this page has just started
    */
-  async watch(taskId) {
-    if (taskId !== undefined) {
-      this.#known.set(taskId, "running");
-      this.#own.add(taskId);
-    }
-    if (this.#isPolling) return;
-    this.#isPolling = true;
-    try {
-      while (await this.#poll()) await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
-    } catch (error) {
-      this.#shown.replaceChildren(failureLine(problemText(error)));
-    } finally {
-      this.#isPolling = false;
-    }
+  watch(taskId) {
+    if (taskId !== undefined) this.#own.set(taskId, false);
+    this.#release ??= this.#live.listen(this.#api, () => this.#update());
   }
 
-  /** Shows the current tasks. Returns whether any task runs. */
-  async #poll() {
-    /** @type {{ id: number }[]} */
-    const listed = await this.#api.call("get_background_tasks");
-    const running = [...this.#known].filter(([, state]) => state === "running").map(([id]) => id);
-    const unknown = listed.map(({ id }) => id).filter((id) => !this.#known.has(id));
-    const tasks = await Promise.all([...running, ...unknown.slice(0, MAX_TASKS)].map((id) => this.#task(id)));
-    // An ended task that is no longer listed never appears again.
-    for (const [id, state] of this.#known)
-      if (state === "ended" && !listed.some((task) => task.id === id)) this.#known.delete(id);
-    const bars = [];
-    let hasEnded = false;
-    for (const task of tasks) {
-      this.#known.set(task.task_id, task.status === "running" ? "running" : "ended");
-      if (task.status === "running") {
-        bars.push(bar(task));
-        continue;
-      }
-      hasEnded = true;
-      if (this.#own.delete(task.task_id) && task.status === "failed")
-        this.#shown.append(failureLine(`${task.msg || task.problem}`));
+  #update() {
+    const tasks = this.#live.get("tasks");
+    const failures = [...this.#shown.querySelectorAll(".task-failure")];
+    if (tasks === undefined) {
+      const { problem } = this.#live;
+      if (problem !== "") this.#shown.replaceChildren(failureLine(problem));
+      return;
     }
-    const failures = [...this.#shown.querySelectorAll(".task-failure")].slice(-MAX_FAILURES);
-    this.#shown.replaceChildren(...bars, ...failures);
+    for (const [id, wasListed] of this.#own) {
+      const task = tasks.find((each) => each.task_id === id);
+      if (task?.status === "failed") failures.push(failureLine(task.msg));
+      if (task?.status === "running") this.#own.set(id, true);
+      // A task that is no longer listed ended long ago; one that is not listed yet has just started.
+      else if (task !== undefined || wasListed) this.#own.delete(id);
+    }
+    const running = tasks.filter(({ status }) => status === "running");
+    const ended = tasks.filter(({ status }) => status !== "running").map(({ task_id: id }) => id);
+    const before = this.#ended;
+    const hasEnded = before !== undefined && ended.some((id) => !before.has(id));
+    this.#ended = new Set(ended);
+    const own = running.filter(({ task_id: id }) => this.#own.has(id));
+    const others = running.filter(({ task_id: id }) => !this.#own.has(id));
+    const bars = [...own, ...others.slice(0, MAX_TASKS)].map(bar);
+    this.#shown.replaceChildren(...bars, ...failures.slice(-MAX_FAILURES));
     if (hasEnded) this.#onEnd();
-    // Another call of `watch` may have added a task meanwhile.
-    return [...this.#known.values()].includes("running");
-  }
-
-  /**
-   * @param {number} id
-   * @returns {Promise<Task>}
-   */
-  async #task(id) {
-    try {
-      return await this.#api.call("get_playlist_task_status", { task_id: id });
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      // The engine no longer knows the task, so it ended long ago.
-      return { task_id: id, status: "done", problem: null, msg: "", done: 0, total: null };
-    }
+    if (running.length > 0 || this.#own.size > 0) return;
+    this.#release?.();
+    this.#release = undefined;
   }
 }
 

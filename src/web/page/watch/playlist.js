@@ -27,6 +27,7 @@ const ALL = {
 /**
  * @typedef {import("./playlist-source.js").ListItem} ListItem
  * @typedef {{
+ *   live: import("../parts/live-data.js").LiveData,
  *   play: (item: ListItem) => void,
  *   copy: (text: string) => void,
  *   notify: (text: string) => void,
@@ -50,7 +51,7 @@ const ALL = {
  * @param {PlaylistOptions} options
  * @returns {Playlist}
  */
-export function connectPlaylist({ play, copy, notify, onRights }) {
+export function connectPlaylist({ live, play, copy, notify, onRights }) {
   const api = new EngineApi();
   const page = findPlaylist();
   const readOnlySource = exportSource();
@@ -147,7 +148,7 @@ export function connectPlaylist({ play, copy, notify, onRights }) {
     },
     changed: () => void list.reload(),
   });
-  const tasks = new PlaylistTasks(api, page.tasks, () => {
+  const tasks = new PlaylistTasks(api, live, page.tasks, () => {
     list.reload();
     reloadSubscriptions();
   });
@@ -159,7 +160,7 @@ export function connectPlaylist({ play, copy, notify, onRights }) {
   const adding = {
     ...{ api, notify },
     added: () => void list.reload(),
-    importing: (/** @type {number} */ taskId) => void tasks.watch(taskId),
+    importing: (/** @type {number} */ taskId) => tasks.watch(taskId),
     subscribe: (/** @type {string} */ url) => subscriptions.openNew(url),
   };
 
@@ -192,7 +193,7 @@ export function connectPlaylist({ play, copy, notify, onRights }) {
     await list.reload();
     if (!canEdit()) return;
     await reloadSubscriptions();
-    await tasks.watch();
+    tasks.watch();
   }
 
   listenForFilters(page, () => void list.reload());

@@ -3,6 +3,7 @@ import { EngineApi, needsToken, sentence } from "../parts/api.js";
 import { confirmFirst, openDialog, openLink } from "../parts/dialog.js";
 import { action, field, make } from "../parts/dom.js";
 import { bytesText } from "../parts/figures.js";
+import { KeyedList } from "../parts/keyed-list.js";
 import { t } from "../parts/text.js";
 import { openVideoDialog } from "./catch-up.js";
 import { programmeRow, spanText } from "./programme-row.js";
@@ -19,8 +20,6 @@ import { programmeRow, spanText } from "./programme-row.js";
  * @typedef {import("./programme-row.js").Programme} Programme
  */
 
-/** Interval at which the dialog shows the growth of a running recording. */
-const POLL_MS = 2_000;
 const STATES = {
   planned: t("planned"),
   recording: t("recording"),
@@ -34,8 +33,9 @@ const MAX_PADDING_MINUTES = 180;
  * Makes a button open the dialog of the recordings.
  *
  * @param {HTMLButtonElement} button
+ * @param {import("../parts/live-data.js").LiveData} live
  */
-export function connectRecordings(button) {
+export function connectRecordings(button, live) {
   button.addEventListener("click", async () => {
     const api = new EngineApi();
     const list = make("ul", { class: "guide-sources" });
@@ -49,37 +49,43 @@ export function connectRecordings(button) {
       hint,
       make("div", { class: "dialog-buttons" }, close),
     );
-    async function show() {
-      try {
-        const recordings = /** @type {Recording[]} */ (await api.call("recording_list"));
-        hint.textContent =
-          recordings.length === 0
-            ? t("Nothing is recorded. Choose “Record…” in the menu of a channel of your playlist.")
-            : t("A recording is an MPEG-TS file: play it in VLC, Kodi or mpv by its link.");
-        list.replaceChildren(...recordings.reverse().map((recording) => recordingRow(recording, change)));
-        const rules = /** @type {Series[]} */ (await api.call("recording_series_list"));
-        const rows = rules.map((rule) => seriesRow(rule, change));
-        series.replaceChildren(
-          ...(rows.length === 0
-            ? []
-            : [make("h3", {}, t("Series")), make("ul", { class: "guide-sources" }, ...rows)]),
-        );
-        const isRunning = recordings.some(
-          ({ state, matroska, torrent }) =>
-            state === "recording" || matroska?.state === "converting" || torrent?.state === "preparing",
-        );
-        if (isRunning) setTimeout(() => list.isConnected && show(), POLL_MS);
-      } catch (error) {
-        dialog.problem(error);
-      }
+    const rows = new KeyedList(
+      list,
+      (/** @type {Recording} */ { id }) => String(id),
+      () => new RecordingRow(change),
+    );
+    function showRecordings() {
+      const recordings = /** @type {Recording[] | undefined} */ (live.get("recordings"));
+      if (recordings === undefined) return;
+      hint.textContent =
+        recordings.length === 0
+          ? t("Nothing is recorded. Choose “Record…” in the menu of a channel of your playlist.")
+          : t("A recording is an MPEG-TS file: play it in VLC, Kodi or mpv by its link.");
+      rows.update([...recordings].reverse());
+    }
+    async function showSeries() {
+      const rules = /** @type {Series[]} */ (await api.call("recording_series_list"));
+      series.replaceChildren(
+        ...(rules.length === 0
+          ? []
+          : [
+              make("h3", {}, t("Series")),
+              make("ul", { class: "guide-sources" }, ...rules.map((rule) => seriesRow(rule, change))),
+            ]),
+      );
     }
     /** @type {(method: string, id: number, value?: boolean) => Promise<void>} */
     async function change(method, id, value) {
       await api.call(method, { id, ...(value !== undefined && { value }) });
-      await show();
+      if (method === "recording_series_delete") await showSeries();
     }
-    if ((await api.enter()) === "full") await show();
-    else dialog.problem(new Error(needsToken()));
+    try {
+      if ((await api.enter()) !== "full") throw new Error(needsToken());
+      dialog.onClose(live.listen(api, showRecordings));
+      await showSeries();
+    } catch (error) {
+      dialog.problem(error);
+    }
   });
 }
 
@@ -105,41 +111,76 @@ function seriesRow({ id, title, item_id }, change) {
   );
 }
 
+/** One recording: its facts, and its buttons, which are made anew only if others are needed. */
+class RecordingRow {
+  #change;
+  #name = make("bdi");
+  #facts = make("small");
+  #text = make("div", { class: "guide-source" });
+  #buttons = make("div", { class: "recording-buttons" });
+  #drawn = "";
+  element = make("li", {}, this.#text, this.#buttons);
+
+  /** @param {(method: string, id: number, value?: boolean) => Promise<void>} change */
+  constructor(change) {
+    this.#change = change;
+  }
+
+  /** @param {Recording} recording */
+  update(recording) {
+    const { title, channel, start, stop, state, problem, bytes, matroska, torrent } = recording;
+    const size = bytes > 0 ? `, ${bytesText(bytes)}` : "";
+    this.#name.textContent = title === channel ? title : `${nameOf(recording)} (${channel})`;
+    this.#facts.textContent = `${spanText(start, stop)}, ${STATES[state]}${size}`;
+    const drawn = JSON.stringify({ ...recording, bytes: 0 });
+    if (drawn === this.#drawn) return;
+    this.#drawn = drawn;
+    const problems = [problem, matroska?.problem, torrent?.problem].flatMap((text) => text ?? []);
+    this.#text.replaceChildren(
+      this.#name,
+      this.#facts,
+      ...problems.map((text) => make("small", { class: "problem" }, sentence(text))),
+    );
+    this.#buttons.replaceChildren(...recordingButtons(recording, this.#change));
+  }
+}
+
+/** @param {Recording} recording */
+function nameOf({ title, subtitle, episode }) {
+  const part = [episode, subtitle].filter((text) => text !== "").join(" ");
+  return part === "" ? title : `${title}: ${part}`;
+}
+
 /**
  * @param {Recording} recording
  * @param {(method: string, id: number, value?: boolean) => Promise<void>} change
  */
-function recordingRow(
-  { id, title, channel, start, stop, state, problem, bytes, url, subtitle, episode, matroska, torrent },
-  change,
-) {
-  const part = [episode, subtitle].filter((text) => text !== "").join(" ");
-  const name = part === "" ? title : `${title}: ${part}`;
-  const size = bytes > 0 ? `, ${bytesText(bytes)}` : "";
-  const buttons = make("div", { class: "recording-buttons" });
+function recordingButtons(recording, change) {
+  const { id, title, state, url, matroska, torrent } = recording;
+  const buttons = [];
   if (url !== null)
-    buttons.append(
-      action(t("Play"), () => openVideoDialog(name, url.replace(/\.ts$/, ".m3u8"), false)),
+    buttons.push(
+      action(t("Play"), () => openVideoDialog(nameOf(recording), url.replace(/\.ts$/, ".m3u8"), false)),
       action(t("Link"), () => openLink(url)),
       make("a", { href: `${url}?download=1`, download: true }, t("Download")),
     );
-  if (matroska?.url) buttons.append(make("a", { href: `${matroska.url}?download=1`, download: true }, "MKV"));
+  if (matroska?.url) buttons.push(make("a", { href: `${matroska.url}?download=1`, download: true }, "MKV"));
   else if (matroska?.state === "converting")
-    buttons.append(make("small", {}, `MKV ${Math.floor(100 * matroska.share)} %`));
+    buttons.push(make("small", {}, `MKV ${Math.floor(100 * matroska.share)} %`));
   else if (state === "done" && url !== null)
-    buttons.append(action(t("Make MKV"), () => change("recording_convert", id)));
+    buttons.push(action(t("Make MKV"), () => change("recording_convert", id)));
   if (torrent?.magnet) {
     const { magnet } = torrent;
-    buttons.append(
+    buttons.push(
       action(t("Torrent link"), () => openLink(magnet)),
       action(t("Stop sharing"), () => change("recording_share", id, false)),
     );
   } else if (torrent?.state === "preparing")
-    buttons.append(make("small", {}, t("Torrent {percent} %", { percent: Math.floor(100 * torrent.share) })));
+    buttons.push(make("small", {}, t("Torrent {percent} %", { percent: Math.floor(100 * torrent.share) })));
   else if (state === "done" && url !== null)
-    buttons.append(action(t("Share as a torrent"), () => change("recording_share", id, true)));
-  if (state === "recording") buttons.append(action(t("Stop"), () => change("recording_stop", id)));
-  buttons.append(
+    buttons.push(action(t("Share as a torrent"), () => change("recording_share", id, true)));
+  if (state === "recording") buttons.push(action(t("Stop"), () => change("recording_stop", id)));
+  buttons.push(
     action(state === "planned" ? t("Cancel") : t("Delete"), () =>
       confirmFirst(
         state === "planned" ? t("Cancel this recording?") : t("Delete this recording?"),
@@ -149,20 +190,7 @@ function recordingRow(
       ),
     ),
   );
-  return make(
-    "li",
-    {},
-    make(
-      "div",
-      { class: "guide-source" },
-      make("bdi", {}, title === channel ? title : `${name} (${channel})`),
-      make("small", {}, `${spanText(start, stop)}, ${STATES[state]}${size}`),
-      ...[problem, matroska?.problem ?? null, torrent?.problem ?? null].map((text) =>
-        text === null ? undefined : make("small", { class: "problem" }, sentence(text)),
-      ),
-    ),
-    buttons,
-  );
+  return buttons;
 }
 
 /**

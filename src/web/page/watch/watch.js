@@ -282,6 +282,7 @@ export function openPlace(root, live) {
   }
 
   const playlist = connectPlaylist({
+    live,
     play: playItem,
     copy: copyLink,
     notify: showToast,
@@ -353,8 +354,8 @@ export function openPlace(root, live) {
       playOther(torrent);
     },
   });
-  connectGuide(page.guide);
-  connectRecordings(page.recordings);
+  connectGuide(page.guide, live);
+  connectRecordings(page.recordings, live);
   connectScreens(page, {
     playing: () => playing && playback && { ...playing, atSeconds: playback.atSeconds },
     play({ link, fileIndex, atSeconds }) {
@@ -363,6 +364,7 @@ export function openPlace(root, live) {
     },
   });
   connectDevices(page.playOn, {
+    live,
     playing: () => {
       const content = playing ?? starting;
       return content && { ...content, title: page.title.textContent ?? "" };
