@@ -138,7 +138,9 @@ test("tidy: the pure rooms have no clock, timer, promise scheduling, chance, Buf
 test("tidy: only main asks which runtime runs, and only the tower touches the machine", () => {
   const asking = sources.filter(({ path }) => !path.startsWith("src/runtime/"));
   assert.deepEqual(linesWith(asking, /\b(Bun|Deno)\.|globalThis\.(Bun|Deno)/), []);
-  const outsiders = asking.filter(({ path }) => !/^src\/(cli|web)\//.test(path) && path !== "src/main.ts");
+  const outsiders = asking.filter(
+    ({ path }) => !/^src\/(cli|web)\//.test(path) && !/^src\/(main|program)\.ts$/.test(path),
+  );
   assert.deepEqual(linesWith(outsiders, /\bprocess\.|from "node:/), []);
 });
 
