@@ -15,6 +15,7 @@ import { DeviceEvents } from "./device-events.ts";
 import { baseUrl, clientNetworkOf } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 import { describeError } from "./http/errors.ts";
+import { ItemTitles } from "./http/known-items.ts";
 import { presentInfo } from "./present.ts";
 
 /** The stream names players, peers and content, so clients of other hosts need the token. */
@@ -180,7 +181,8 @@ type Sections = ReadonlyMap<string, string>;
 
 /** Describes the engine once a tick for all streams with the same rights, because the description is the expensive part. */
 function sharedDescription(dependencies: EventDependencies) {
-  const { engine, broadcasts, recordings, version } = dependencies;
+  const { engine, library, broadcasts, recordings, version } = dependencies;
+  const titles = new ItemTitles();
   let current: { readonly tick: number; readonly byReader: Map<string, Promise<Sections>> } | undefined;
   const describe = async (isHost: boolean, base: string): Promise<Sections> => {
     const { sessions, transfers } = presentActivity(engine.activity(), isHost);
@@ -198,7 +200,7 @@ function sharedDescription(dependencies: EventDependencies) {
     const sections = {
       status: { version, speed_down: down, speed_up: up, cache },
       sessions,
-      transfers,
+      transfers: await titles.name(transfers, library.items),
       broadcasts: (broadcasts?.list() ?? []).map((each) => presentBroadcast(each, isHost)),
       // The chosen files can be thousands; download_list has them.
       downloads: downloaded.map(({ files: _, ...download }) => download),

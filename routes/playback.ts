@@ -6,6 +6,7 @@ import type { AudioConversion } from "../src/remux/contract.ts";
 import type { ContentSelector } from "../src/transfer/contract.ts";
 import { allowsPrivateUrls, baseUrl, isForeignPage } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { knownSelector } from "./http/known-items.ts";
 import { badParameter, type PlaybackParams, playbackParams, selectorOf } from "./http/params.ts";
 import { transportFileOf } from "./http/request-body.ts";
 import { success } from "./http/responses.ts";
@@ -29,7 +30,10 @@ export function createPlaybackRoutes(dependencies: RouteDependencies): Hono<Rout
   });
 
   const start = async (c: Context<RouteEnv>, params: PlaybackParams, output: "ts" | "hls") => {
-    const request = playbackRequest(c, dependencies, params, output, await requestedContent(c, params));
+    const request = playbackRequest(
+      ...([c, dependencies, params, output] as const),
+      await requestedContent(c, params, dependencies),
+    );
     const startedAt = performance.now();
     const session = await engine.begin(request, SETTLE_MS, c.req.raw.signal);
     return answerStart(c, params, session, SETTLE_MS - (performance.now() - startedAt));
@@ -108,12 +112,16 @@ function conversionOf(params: PlaybackParams, output: "ts" | "hls"): AudioConver
 }
 
 /** Returns the content that the request names: a transport file in the body, else a parameter of the query. */
-async function requestedContent(c: Context<RouteEnv>, params: PlaybackParams) {
+async function requestedContent(
+  c: Context<RouteEnv>,
+  params: PlaybackParams,
+  { library }: RouteDependencies,
+): Promise<ContentSelector> {
   const bytes = c.req.method === "POST" ? await transportFileOf(c.req.raw) : undefined;
   if (bytes) return { kind: "transport_file", bytes } as const;
   const selector = selectorOf(params, new URL(c.req.url).searchParams);
   if (selector?.kind === "url") return { ...selector, headers: c.env.contentHeaders };
-  if (selector) return selector;
+  if (selector) return library === undefined ? selector : knownSelector(selector, library.items);
   throw new SluiceError("no_selector", "give one of content_id, infohash, url, magnet");
 }
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import { type Infohash, parseInfohash } from "../../src/base/ids.ts";
 import { clientNetworkOf } from "../http/access.ts";
+import { ItemTitles } from "../http/known-items.ts";
 import { controlMethod, okResult, PRIVATE } from "./method.ts";
 import { integer, required, text } from "./params.ts";
 import { activitySchema, presentActivity } from "./present-activity.ts";
@@ -21,8 +22,11 @@ export const activityMethods = [
     ...PRIVATE,
     params: z.object({}),
     result: activitySchema,
-    run: async (_, { dependencies, context }) =>
-      presentActivity(dependencies.engine.activity(), clientNetworkOf(context.env.origin) === "local"),
+    async run(_, { dependencies, library, context }) {
+      const isHost = clientNetworkOf(context.env.origin) === "local";
+      const { sessions, transfers } = presentActivity(dependencies.engine.activity(), isHost);
+      return { sessions, transfers: await new ItemTitles().name(transfers, library.items) };
+    },
   }),
   controlMethod({
     name: "get_piece_map",

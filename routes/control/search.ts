@@ -15,6 +15,8 @@ import { bool, integer, refuseInvalid, text } from "./params.ts";
 
 /** The most items and transport files that one search examines; no user pages through more. */
 const MAX_MATCHES = 2_000;
+/** As many digits as the content in an `ItemOutline`. */
+const OUTLINE_DIGITS = 16;
 const MAX_PAGE_SIZE = 200;
 const MAX_QUERY = 200;
 /** Further words of a query are ignored: each one costs a search of the index. */
@@ -122,7 +124,8 @@ export async function search(
     add(channel, hasInfohash ? content : `item ${id}`, id);
   const files =
     params.category === undefined ? await engine.inspect.search(params.query ?? "", MAX_MATCHES) : [];
-  for (const file of files) add(file.infohash, library.items.outlineHash(file.infohash), file);
+  for (const file of files)
+    add(file.infohash, library.items.contentHash(file.infohash).slice(0, OUTLINE_DIGITS), file);
   const isGrouped = params.group_by_channels ?? true;
   const grouped = [...channels];
   const single = () =>

@@ -189,8 +189,8 @@ export interface Items {
   query(query: ItemQuery): Promise<ItemPage>;
   /** The matches within offset and limit, from the index alone. */
   outline(query: ItemQuery): Promise<readonly ItemOutline[]>;
-  /** Returns {@link ItemOutline.content} of content with this infohash. */
-  outlineHash(infohash: Infohash): string;
+  /** Returns {@link ItemFigures.hashV2} of content with this infohash. */
+  contentHash(infohash: Infohash): string;
   /** All matches, for lists that are sent while they are read. An item whose place in the order changes meanwhile may be left
    * out or come twice. */
   read(query: ItemQuery): ItemReader;

@@ -120,9 +120,9 @@ class StoreItems implements ItemStore {
     );
   }
 
-  outlineHash(infohash: Infohash): string {
+  contentHash(infohash: Infohash): string {
     const content: ItemContent = { transport: "bt", contentId: null, infohash, magnet: null, url: null };
-    return toHex(contentHash({ content }, this.#dependencies.sha1).subarray(0, 8));
+    return toHex(contentHash({ content }, this.#dependencies.sha1));
   }
 
   read(query: ItemQuery): ItemReader {

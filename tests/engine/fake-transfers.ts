@@ -49,7 +49,7 @@ export class FakeTransfer implements ActiveTransfer {
   constructor(content: TransferContent) {
     this.content = content;
     this.infohash = content.infohash;
-    this.name = content.displayName ?? content.transportFile?.info.name ?? "";
+    this.name = content.displayName ?? content.transportFile?.info.name ?? content.infohash;
     if (content.transportFile)
       this.bringFiles(
         content.transportFile.info.files.map(({ path, length }) => ({ name: path.join("/"), size: length })),

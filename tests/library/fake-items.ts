@@ -59,9 +59,9 @@ export class FakeItems implements Items {
     });
   }
 
-  outlineHash(infohash: Infohash): string {
+  contentHash(infohash: Infohash): string {
     const [item] = [...this.#items.values()].filter(({ content }) => content.infohash === infohash);
-    return item ? hashesOf(item)[1].slice(0, 16) : infohash;
+    return item ? hashesOf(item)[1] : infohash;
   }
 
   read(query: ItemQuery): ItemReader {

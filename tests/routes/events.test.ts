@@ -4,6 +4,7 @@ import { activitySchema } from "../../routes/control/present-activity.ts";
 import type { PlayerStatus, Players } from "../../routes/http/dependencies.ts";
 import { ActivityFeed } from "../../src/activity/activity.ts";
 import { LogRing } from "../../src/activity/log-ring.ts";
+import type { Infohash } from "../../src/base/ids.ts";
 import { FakeClock } from "../engine/fake-clock.ts";
 import { base64, filmTorrent } from "../engine/fake-engine.ts";
 import { type Call, fakeApp } from "./client.ts";
@@ -89,6 +90,19 @@ test("/api/events: every number is the engine's own, and only what has changed i
   assert.deepEqual(changed.get("sessions"), []);
   assert.deepEqual(changed.get("transfers"), []);
   assert.equal(changed.has("broadcasts"), false);
+  await events.cancel();
+});
+
+test("/api/events: content without metadata has the title of its playlist item", async () => {
+  const app = appWithActivity();
+  const content = { transport: "bt", contentId: null, url: null, magnet: null } as const;
+  const infohash = HASH as Infohash;
+  await app.library.items.add({ title: "News", content: { ...content, infohash } });
+  await app.call(`/ace/getstream?infohash=${HASH}&pid=a`, PLAYER);
+  await app.call(`/ace/getstream?infohash=${"6".repeat(40)}&pid=b`, PLAYER);
+  const events = await listen(app);
+  const names = (await events.next())!.get("transfers").map(({ name }: { name: string }) => name);
+  assert.deepEqual(names, ["News", "6".repeat(40)]);
   await events.cancel();
 });
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Infohash } from "../../src/base/ids.ts";
 import { base64, filmTorrent } from "../engine/fake-engine.ts";
 import { segmentTimes, track, tsBytes } from "../engine/fake-media.ts";
 import { type Call, fakeApp } from "./client.ts";
@@ -33,6 +34,25 @@ test("getstream: redirects to /ace/r, whose body is the whole transport stream",
   assert.equal(stream.headers.get("content-type"), "video/mp2t");
   assert.equal((await stream.arrayBuffer()).byteLength, 5 * 400 * 188);
 });
+
+for (const path of [
+  "/ace/getstream?infohash=HASH",
+  "/ace/manifest.m3u8?content_id=HASH",
+  "/play/infohash/HASH?",
+])
+  test(`${path}: uses the peers, trackers and name of the item's link`, async () => {
+    const app = fakeApp();
+    const infohash = "5".repeat(40) as Infohash;
+    const link = `magnet:?xt=urn:btih:${infohash}&dn=Show&tr=http%3A%2F%2Ftracker.example%2Fa&x.pe=127.0.0.1%3A4000`;
+    const content = { transport: "bt", contentId: null, url: null, infohash, magnet: link } as const;
+    await app.library.items.add({ title: "No link", content: { ...content, magnet: null } });
+    await app.library.items.add({ title: "With a link", content });
+    await app.call(path.replace("HASH", infohash));
+    const [transfer] = app.transfers.opened;
+    assert.deepEqual(transfer!.content.peers, [{ host: "127.0.0.1", port: 4000 }]);
+    assert.deepEqual(transfer!.content.trackers, [["http://tracker.example/a"]]);
+    assert.equal(transfer!.name, "Show");
+  });
 
 test("getstream: pages of other sites cannot replace the user's content", async () => {
   const { call, engine } = await appWithFilm();

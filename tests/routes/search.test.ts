@@ -202,7 +202,7 @@ test(
       content: hashV2.slice(0, 16),
       hasInfohash: true,
     });
-    assert.equal(items.outlineHash(film!.content.infohash!), outline!.content);
+    assert.equal(items.contentHash(film!.content.infohash!).slice(0, 16), outline!.content);
     const read: number[] = [];
     const query = items.query.bind(items);
     items.query = async (wanted) => {

@@ -21,6 +21,15 @@ export function bytesText(bytes) {
 }
 
 /**
+ * Returns the name of content as the page shows it: an infohash, which the engine uses until it knows a name, is shortened.
+ *
+ * @param {string} name
+ */
+export function contentName(name) {
+  return /^[0-9a-f]{40}$/.test(name) ? `${name.slice(0, 8)}…` : name;
+}
+
+/**
  * Formats a speed of the engine, which is in units of 1024 bytes per second.
  *
  * @param {number} kilobytesPerSecond
