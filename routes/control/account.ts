@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SluiceError } from "../../src/base/errors.ts";
 import { type ControlMethod, controlMethod, okResult, PRIVATE, PRIVATE_LOCAL } from "./method.ts";
-import { integer, required, text } from "./params.ts";
+import { integer, required, text, texts } from "./params.ts";
 
 /** The bit of `auth_level` that means "signed in"; the other bits are paid features, which this engine does not have. */
 const SIGNED_IN = 1;
@@ -156,11 +156,11 @@ export const accountMethods: readonly ControlMethod[] = [
     params: z.object({
       email,
       max_streams: integer.describe("Streams at the same time; 0: no limit"),
-      groups: text.describe("Categories, subcategories or tags, separated by commas. None: all"),
+      group: texts.describe("A category, subcategory or tag; repeatable. None: all"),
     }),
     result: okResult,
-    async run({ email, max_streams: maxStreams = 0, groups = "" }, { library }) {
-      await library.accounts.setLimits(email, { maxStreams, groups: namesIn(groups) });
+    async run({ email, max_streams: maxStreams = 0, group: groups }, { library }) {
+      await library.accounts.setLimits(email, { maxStreams, groups });
       return "ok";
     },
   }),
@@ -177,13 +177,6 @@ export const accountMethods: readonly ControlMethod[] = [
     },
   }),
 ];
-
-function namesIn(list: string): string[] {
-  return list
-    .split(",")
-    .map((name) => name.trim())
-    .filter(Boolean);
-}
 
 function given(password: string | undefined): string {
   if (password === undefined) throw new SluiceError("missing_parameter", "password");

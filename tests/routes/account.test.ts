@@ -10,9 +10,9 @@ async function appWithAccount() {
   const made = accountHouse();
   await made.accounts.add(EMAIL, " correct horse ");
   const app = fakeApp({ dependencies: { library: { ...fakeLibrary(), accounts: made.accounts } } });
-  const ask = (method: string, params: Record<string, string> = {}) =>
+  const ask = (method: string, params: Record<string, string> = {}, more = "") =>
     app.json(
-      `/server/api?${new URLSearchParams({ api_version: "3", method, token: FAKE_TOKEN, ...params })}`,
+      `/server/api?${new URLSearchParams({ api_version: "3", method, token: FAKE_TOKEN, ...params })}${more}`,
     );
   return { ...made, ask };
 }
@@ -44,6 +44,14 @@ test("check_auth, sign_in, sign_out: every field of the interface, signed out an
   assert.equal((await ask("sign_out")).result, "ok");
   assert.deepEqual((await ask("check_auth")).result, SIGNED_OUT);
   assert.equal((await ask("sign_out")).result, "ok");
+});
+
+test("account_set_limits: names of groups may contain commas", async () => {
+  const { ask, accounts } = await appWithAccount();
+  const groups = ["News, local", "Sport"];
+  const query = new URLSearchParams([["max_streams", "2"], ...groups.map((name) => ["group", name])]);
+  assert.equal((await ask("account_set_limits", { email: EMAIL }, `&${query}`)).result, "ok");
+  assert.deepEqual(await accounts.limits(EMAIL), { maxStreams: 2, groups });
 });
 
 test("sign_in: every failure is auth_error with code 0 and no details", async () => {

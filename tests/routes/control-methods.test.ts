@@ -70,7 +70,7 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   set_settings: { values: "{}" },
   account_add: { email: "you@example.org", password: "correct horse" },
   account_set_password: { email: "me@example.org", password: "battery staple" },
-  account_set_limits: { email: "me@example.org", max_streams: 2, groups: "News, Sport" },
+  account_set_limits: { email: "me@example.org", max_streams: 2, group: "News" },
   account_remove: { email: "me@example.org" },
   aircast_play: { device_id: "tv" },
   aircast_pause: { device_id: "tv" },

@@ -255,8 +255,14 @@ describe("the Studio and the Control room in Chromium", { timeout: 300_000 }, ()
 
   test("Play on… fits a phone of 360 px if a device has a long name", SLOW, async () => {
     const players = [{ id: "tv", type: "aircast", name: `TV_${"x".repeat(90)}` }];
-    const pattern = "**/server/api?*get_available_players*";
-    await page.route(pattern, (route) => route.fulfill({ json: { result: { players }, error: null } }));
+    const status = { status: "playing", volume: null, position: null, duration: null, title: null };
+    const pattern = /\/api\/(?:players\/)?events\?/;
+    await page.route(pattern, (route) => {
+      const isDevice = route.request().url().includes("device=tv");
+      const [name, value] = isDevice ? ["device", status] : ["players", players];
+      const body = `event: ${name}\ndata: ${JSON.stringify(value)}\n\n`;
+      return route.fulfill({ contentType: "text/event-stream", body });
+    });
     await page.setViewportSize({ width: 360, height: 760 });
     await open("watch");
     await page.fill("#link", "a".repeat(40));
@@ -270,10 +276,6 @@ describe("the Studio and the Control room in Chromium", { timeout: 300_000 }, ()
     assert.deepEqual(hidden, [0, 0]);
     if (SHOTS !== undefined) await page.screenshot({ path: `${SHOTS}/play-on-360.png` });
     // The content has not started here, but the device can fetch it by its link.
-    const status = { status: "playing", volume: null, position: null, duration: null, title: null };
-    await page.route("**/server/api?*aircast_get_status*", (route) =>
-      route.fulfill({ json: { result: status, error: null } }),
-    );
     let sent = "";
     await page.route("**/server/api?*open_in_player*", (route) => {
       sent = route.request().postData() ?? "";

@@ -1,6 +1,7 @@
 // @ts-check
 import { confirmFirst, openForm } from "../parts/dialog.js";
-import { action, field, make } from "../parts/dom.js";
+import { action, field, linesInput, linesOf, make } from "../parts/dom.js";
+import { listRow } from "../parts/rows.js";
 import { t } from "../parts/text.js";
 import { showToast } from "../parts/toast.js";
 
@@ -26,15 +27,9 @@ export function accountsCard(api) {
       streams === 0 ? t("any number of streams") : t("streams at the same time: {streams}", { streams }),
       groups.length === 0 ? t("all groups") : groups.join(", "),
     ];
-    return make(
-      "li",
-      { class: "row-item" },
-      make(
-        "span",
-        { class: "row-text" },
-        make("bdi", { class: "row-title" }, email),
-        make("small", {}, limits.join(" · ")),
-      ),
+    return listRow(
+      email,
+      limits,
       make(
         "span",
         { class: "buttons" },
@@ -78,19 +73,19 @@ export function accountsCard(api) {
   /** @param {Account} account */
   function changeLimits({ email, max_streams: present, groups: allowed }) {
     const streams = make("input", { type: "number", min: 0, max: 9999, value: present });
-    const groups = make("input", { type: "text", value: allowed.join(", ") });
+    const groups = linesInput(allowed);
     openForm(
       email,
       [
         field(t("Streams at the same time"), streams, t("0: any number")),
-        field(t("Groups"), groups, t("Groups of the playlist, separated by commas. Empty: all")),
+        field(t("Groups"), groups, t("Groups of the playlist, one on each line. Empty: all")),
       ],
       t("Save"),
       () =>
         change(t("Limits changed"), "account_set_limits", {
           email,
           max_streams: streams.value,
-          groups: groups.value,
+          group: linesOf(groups),
         }),
     );
   }

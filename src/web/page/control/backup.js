@@ -2,10 +2,9 @@
 import { problemText, sentence } from "../parts/api.js";
 import { confirmFirst } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
+import { saveFile } from "../parts/rows.js";
 import { locale, t } from "../parts/text.js";
 
-/** How long the browser may take to save the file. */
-const SAVE_MS = 60_000;
 const POLL_MS = 500;
 /** A restore takes seconds for 100,000 channels, and the engine starts again after it. */
 const RESTORE_TIMEOUT_MS = 300_000;
@@ -48,9 +47,7 @@ export function backupCard(api) {
     tell(t("The engine makes the backup…"), "soft");
     try {
       const { name, file: saved } = await api.file("get_backup");
-      const link = make("a", { href: URL.createObjectURL(saved), download: name });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), SAVE_MS);
+      saveFile(name, saved);
       tell(t("The browser saves {name}.", { name }), "");
     } catch (error) {
       tell(problemText(error), "problem");

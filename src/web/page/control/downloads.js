@@ -3,7 +3,7 @@
 import { problemText } from "../parts/api.js";
 import { confirmFirst } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
-import { bytesText } from "../parts/figures.js";
+import { bytesText, contentName } from "../parts/figures.js";
 import { KeyedList } from "../parts/keyed-list.js";
 import { t } from "../parts/text.js";
 import { showToast } from "../parts/toast.js";
@@ -125,7 +125,7 @@ function downloadRow(api, live) {
     update(changed) {
       download = changed;
       const { name, size, held } = changed;
-      title.textContent = name;
+      title.textContent = contentName(name);
       const transfer = live.get("transfers")?.find(({ infohash }) => infohash === changed.infohash);
       const isLoading = changed.state === "downloading";
       state.textContent = [

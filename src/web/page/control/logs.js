@@ -1,5 +1,6 @@
 // @ts-check
 import { action, make, select } from "../parts/dom.js";
+import { saveFile } from "../parts/rows.js";
 import { t } from "../parts/text.js";
 
 /** @typedef {import("../parts/live-data.js").LogLine} LogLine */
@@ -71,9 +72,7 @@ export function logsView({ api, live }) {
     const text = filtered(live.get("log") ?? [])
       .map((line) => `${new Date(line.atMs).toISOString()} ${line.level} ${line.part}: ${line.text}\n`)
       .join("");
-    const link = make("a", { href: URL.createObjectURL(new Blob([text])), download: "sluice.log" });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    saveFile("sluice.log", new Blob([text]));
   }
 
   level.addEventListener("change", () => update(false));

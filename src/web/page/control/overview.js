@@ -1,7 +1,7 @@
 // @ts-check
 import { SpeedChart } from "../parts/chart.js";
 import { make } from "../parts/dom.js";
-import { bytesText } from "../parts/figures.js";
+import { bytesText, contentName } from "../parts/figures.js";
 import { KeyedList } from "../parts/keyed-list.js";
 import { t } from "../parts/text.js";
 import { fetchDiagnosis } from "./health.js";
@@ -55,7 +55,7 @@ export function overviewView({ api, live }) {
   const noTransfers = make("p", { class: "soft" }, t("No content is open."));
   /** @type {Map<string, string>} */
   const names = new Map();
-  const nameOf = (/** @type {string} */ infohash) => names.get(infohash) ?? infohash;
+  const nameOf = (/** @type {string} */ infohash) => contentName(names.get(infohash) ?? infohash);
   const sessionList = new KeyedList(
     sessions,
     (/** @type {SessionFigures} */ { infohash, key }) => `${infohash}/${key}`,

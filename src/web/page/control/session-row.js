@@ -3,6 +3,7 @@
 import { problemText } from "../parts/api.js";
 import { action, make } from "../parts/dom.js";
 import { agoText, clockText } from "../parts/figures.js";
+import { factsText } from "../parts/rows.js";
 import { t } from "../parts/text.js";
 import { showToast } from "../parts/toast.js";
 
@@ -55,7 +56,7 @@ export function sessionRow(nameOf) {
       player.title = program;
       state.textContent = next.buffering !== null && status === "playing" ? t("Waiting") : STATES[status];
       state.className = `state is-${status === "failed" ? "fail" : next.buffering === null ? "ok" : "warn"}`;
-      detail.textContent = [
+      detail.textContent = factsText([
         output === "hls" ? "HLS" : "MPEG-TS",
         next.is_converted ? t("sound converted if needed") : "",
         behind === null
@@ -65,9 +66,7 @@ export function sessionRow(nameOf) {
             : t("{time} behind live", { time: clockText(behind) }),
         t("since {ago}", { ago: agoText(next.started_at) }),
         next.is_played ? "" : t("paused"),
-      ]
-        .filter(Boolean)
-        .join(" · ");
+      ]);
       problem.textContent = next.problem ?? next.buffering ?? "";
       stop.setAttribute(
         "aria-label",

@@ -1,6 +1,7 @@
 // @ts-check
 import { problemText } from "../parts/api.js";
 import { action, make, select } from "../parts/dom.js";
+import { saveFile } from "../parts/rows.js";
 import { t } from "../parts/text.js";
 
 /**
@@ -227,9 +228,7 @@ class SettingsView {
     const written = (this.#settings?.settings ?? []).filter(({ value, source }) => value !== null && source);
     const content = Object.fromEntries(written.map(({ name, value }) => [name, value]));
     const blob = new Blob([`${JSON.stringify(content, undefined, 2)}\n`], { type: "application/json" });
-    const link = make("a", { href: URL.createObjectURL(blob), download: "sluice-settings.json" });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    saveFile("sluice-settings.json", blob);
   }
 
   async #import() {

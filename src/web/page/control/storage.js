@@ -1,7 +1,8 @@
 // @ts-check
 import { confirmFirst } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
-import { agoText, bytesText } from "../parts/figures.js";
+import { agoText, bytesText, contentName } from "../parts/figures.js";
+import { figure, listRow } from "../parts/rows.js";
 import { t } from "../parts/text.js";
 import { showToast } from "../parts/toast.js";
 import { backupCard } from "./backup.js";
@@ -45,15 +46,9 @@ export function storageView({ api }) {
       isKept ? t("download, kept") : "",
       isOpen ? t("open") : lastUse === null ? "" : t("last used {time}", { time: agoText(lastUse) }),
     ];
-    return make(
-      "li",
-      { class: "row-item" },
-      make(
-        "span",
-        { class: "row-text" },
-        make("bdi", { class: "row-title" }, name ?? infohash),
-        make("small", {}, facts.filter(Boolean).join(" · ")),
-      ),
+    return listRow(
+      contentName(name ?? infohash),
+      facts,
       isOpen || isKept ? undefined : action(t("Delete"), () => askToDelete(content), "danger"),
     );
   }
@@ -138,12 +133,4 @@ function noteOf(state, count, shown) {
   return count > shown
     ? t("The list shows the {shown} largest of {all} contents.", { shown, all: count })
     : "";
-}
-
-/**
- * @param {string} name
- * @param {string} text
- */
-function figure(name, text) {
-  return make("div", {}, make("dt", {}, name), make("dd", {}, text));
 }

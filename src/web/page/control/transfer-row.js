@@ -3,7 +3,8 @@ import { problemText } from "../parts/api.js";
 import { SpeedChart, svg } from "../parts/chart.js";
 import { confirmFirst } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
-import { bytesText } from "../parts/figures.js";
+import { bytesText, contentName } from "../parts/figures.js";
+import { factsText, figure } from "../parts/rows.js";
 import { t } from "../parts/text.js";
 import { showToast } from "../parts/toast.js";
 import { chooseFiles } from "./download-add.js";
@@ -80,19 +81,17 @@ export class TransferRow {
   update(transfer) {
     this.#transfer = transfer;
     const { name, kind, peers, users, size, held } = transfer;
-    this.#title.textContent = name;
+    this.#title.textContent = contentName(name);
     const share =
       size > 0
         ? t("{percent} % of {size}", { percent: Math.floor((100 * held) / size), size: bytesText(size) })
         : bytesText(held);
-    this.#summary.textContent = [
+    this.#summary.textContent = factsText([
       KINDS[kind],
       kind === "web" ? "" : t("{count} peers", { count: peers }),
       share,
       users === 0 ? t("no player, will be closed") : t("{count} users", { count: users }),
-    ]
-      .filter(Boolean)
-      .join(" · ");
+    ]);
     this.#speeds.textContent = `↓ ${bytesText(transfer.speed_down)}/s  ↑ ${bytesText(transfer.speed_up)}/s`;
     this.#stop.hidden = kind === "own";
     this.#limit.hidden = kind === "web";
@@ -179,12 +178,4 @@ export class TransferRow {
 function mapText(map) {
   const whole = [...map].filter((digit) => digit === "9").length;
   return t("Piece map: {whole} of {parts} parts are complete", { whole, parts: map.length });
-}
-
-/**
- * @param {string} name
- * @param {string} text
- */
-function figure(name, text) {
-  return make("div", {}, make("dt", {}, name), make("dd", {}, text));
 }

@@ -5,7 +5,7 @@ import { t } from "./text.js";
 /**
  * Types of the control API client.
  *
- * @typedef {string | number | boolean | readonly string[] | File | undefined} Parameter
+ * @typedef {string | number | boolean | readonly string[] | File | undefined} Parameter a list is sent as a repeated parameter
  * @typedef {Record<string, Parameter>} Parameters
  * @typedef {"full" | "read-only"} Rights
  */
@@ -218,16 +218,17 @@ async function resultOf(response, signal) {
 
 /** @param {Parameters} parameters */
 function bodyOf(parameters) {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
-  if (!given.some(([, value]) => value instanceof File))
-    return new URLSearchParams(given.map(([name, value]) => [name, textOf(value)]));
-  const form = new FormData();
-  for (const [name, value] of given) form.append(name, value instanceof File ? value : textOf(value));
+  /** @type {[name: string, value: string | File][]} */
+  const given = [];
+  for (const [name, value] of Object.entries(parameters))
+    for (const each of Array.isArray(value) ? value : [value])
+      if (each !== undefined) given.push([name, each instanceof File ? each : textOf(each)]);
+  const form = given.some(([, value]) => value instanceof File) ? new FormData() : new URLSearchParams();
+  for (const [name, value] of given) form.append(name, /** @type {string} */ (value));
   return form;
 }
 
-/** @param {Parameter} value */
+/** @param {string | number | boolean} value */
 function textOf(value) {
-  if (typeof value === "boolean") return value ? "1" : "0";
-  return Array.isArray(value) ? JSON.stringify(value) : String(value);
+  return typeof value === "boolean" ? String(Number(value)) : String(value);
 }

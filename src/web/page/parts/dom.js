@@ -85,7 +85,7 @@ export function action(label, work, style = "") {
  * Creates a labelled field of a form.
  *
  * @param {string} label
- * @param {HTMLInputElement | HTMLSelectElement} input
+ * @param {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} input
  * @param {string} [hint]
  */
 export function field(label, input, hint) {
@@ -96,6 +96,29 @@ export function field(label, input, hint) {
     input,
     hint === undefined ? undefined : make("small", {}, hint),
   );
+}
+
+/**
+ * Creates a text field for a list, one entry on each line.
+ *
+ * @param {readonly string[]} [lines]
+ */
+export function linesInput(lines = []) {
+  const input = make("textarea", { rows: 2, spellcheck: "false", dir: "auto" });
+  input.value = lines.join("\n");
+  return input;
+}
+
+/**
+ * Returns the entries of a field of {@link linesInput}.
+ *
+ * @param {HTMLTextAreaElement} input
+ */
+export function linesOf(input) {
+  return input.value
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
 }
 
 /**

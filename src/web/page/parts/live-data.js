@@ -176,15 +176,14 @@ export class LiveData {
     this.#connections.set(path, connection);
     const isOperator = path.startsWith(EVENTS);
     while (!signal.aborted) {
+      const problem = t("The engine does not answer. Trying again …");
       try {
         await this.#read(path, isOperator, signal);
       } catch {
-        // The connection is opened again below.
+        for (const { path: own, query, failed } of this.#followed.values())
+          if (!signal.aborted && (own === path || (isOperator && query !== undefined))) failed?.(problem);
       }
       if (signal.aborted) return;
-      const problem = t("The engine does not answer. Trying again …");
-      for (const { path: own, query, failed } of this.#followed.values())
-        if (own === path || (isOperator && query !== undefined)) failed?.(problem);
       if (isOperator) {
         this.problem = problem;
         this.#changed();

@@ -3,6 +3,7 @@ import { svg } from "../parts/chart.js";
 import { confirmFirst } from "../parts/dialog.js";
 import { action, make } from "../parts/dom.js";
 import { agoText, bytesText } from "../parts/figures.js";
+import { figure } from "../parts/rows.js";
 import { t } from "../parts/text.js";
 import { copyLink } from "../parts/toast.js";
 import { STATES } from "./contract.js";
@@ -133,14 +134,6 @@ function publishingNote(isSrt, key) {
     return [make("p", { class: "soft" }, t("The stream key is shown only on the engine's computer."))];
   if (isSrt) return [make("p", { class: "soft" }, t("Leave the stream key empty."))];
   return [copied(t("Stream key"), key, t("Copy the stream key"))];
-}
-
-/**
- * @param {string} name
- * @param {string} text
- */
-function figure(name, text) {
-  return make("div", {}, make("dt", {}, name), make("dd", {}, text));
 }
 
 /**

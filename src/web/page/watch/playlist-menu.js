@@ -149,7 +149,9 @@ function openItemForm(item, { api, reload, categories }) {
     const changes = {
       title: title.value === item.title ? undefined : title.value,
       category: category.value === item.category ? undefined : category.value,
-      ...(tags.value === item.tags.join(", ") ? {} : { tags: names.filter((tag) => tag !== "") }),
+      ...(tags.value === item.tags.join(", ")
+        ? {}
+        : { tags: JSON.stringify(names.filter((tag) => tag !== "")) }),
       logo_file: logo.files?.[0],
     };
     await api.call("playlist_update_item", { id: item.id, ...changes });
