@@ -29,6 +29,7 @@ const LOAD_THROTTLE_MS = 80;
 /**
  * @typedef {import("./playlist-source.js").ListItem} ListItem
  * @typedef {{ start: number, stop: number, title: string, description?: string }} Programme
+ * @typedef {{ row: HTMLElement, name: HTMLElement, cells: Map<number, HTMLElement>, hours: string }} GridRow
  * @typedef {{
  *   page: (from: number, offset: number, limit: number) => Promise<{ total: number, items: readonly ListItem[] }>,
  *   play: (item: ListItem) => void,
@@ -50,7 +51,7 @@ export function openGuideGrid({ page, play }) {
   /** @type {Map<number, readonly ListItem[]>} */
   const pages = new Map();
   const requested = new Set();
-  /** @type {Map<number, { row: HTMLElement, key: string }>} */
+  /** The rows that exist, their cells by the start of the programme, and the hours that they show. @type {Map<number, GridRow>} */
   const rows = new Map();
   let total = 0;
   let frame = 0;
@@ -123,36 +124,37 @@ export function openGuideGrid({ page, play }) {
   }
 
   /**
+   * @param {ListItem} item
+   * @param {Programme} programme
+   */
+  function cellOf(item, programme) {
+    const seconds = Date.now() / 1000;
+    const left = Math.max(xOf(programme.start), nameWidth);
+    const isOn = programme.start <= seconds && programme.stop > seconds;
+    const width = Math.max(8, xOf(programme.stop) - left - 2);
+    const span = `${timeText(programme.start)} – ${timeText(programme.stop)}`;
+    const cell = make(
+      "button",
+      {
+        type: "button",
+        class: `grid-cell${isOn ? " on" : ""}${width < MIN_TEXT_REM * rem ? " narrow" : ""}`,
+        title: `${programme.title.slice(0, 120)}\n${span}`,
+        onclick: () => choose(item, programme),
+      },
+      make("bdi", {}, programme.title.slice(0, 120)),
+      make("small", {}, span),
+    );
+    cell.style.left = `${left}px`;
+    cell.style.width = `${width}px`;
+    return cell;
+  }
+
+  /**
    * @param {number} index
    * @param {ListItem} item
-   * @param {number} from
-   * @param {number} to
+   * @returns {GridRow}
    */
-  function rowOf(index, item, from, to) {
-    const seconds = Date.now() / 1000;
-    const cells = /** @type {readonly Programme[]} */ (item.programmes)
-      .filter((programme) => programme.stop > from && programme.start < to && programme.stop > start)
-      .map((programme) => {
-        const left = Math.max(xOf(programme.start), nameWidth);
-        const isOn = programme.start <= seconds && programme.stop > seconds;
-        const width = Math.max(8, xOf(programme.stop) - left - 2);
-        const span = `${timeText(programme.start)} – ${timeText(programme.stop)}`;
-        const cell = make(
-          "button",
-          {
-            type: "button",
-            class: `grid-cell${isOn ? " on" : ""}${width < MIN_TEXT_REM * rem ? " narrow" : ""}`,
-            title: `${programme.title.slice(0, 120)}\n${span}`,
-            "data-start": programme.start,
-            onclick: () => choose(item, programme),
-          },
-          make("bdi", {}, programme.title.slice(0, 120)),
-          make("small", {}, span),
-        );
-        cell.style.left = `${left}px`;
-        cell.style.width = `${width}px`;
-        return cell;
-      });
+  function rowOf(index, item) {
     const name = make(
       "button",
       {
@@ -167,7 +169,37 @@ export function openGuideGrid({ page, play }) {
       make("bdi", {}, item.title.slice(0, 60)),
     );
     name.style.width = `${nameWidth}px`;
-    return make("div", { class: "grid-row", role: "listitem" }, name, ...cells);
+    const row = make("div", { class: "grid-row", role: "listitem" }, name);
+    row.style.top = `${index * rowHeight}px`;
+    row.style.height = `${rowHeight}px`;
+    return { row, name, cells: new Map(), hours: "" };
+  }
+
+  /**
+   * Adds the cells of a row that overlap these times, in their order, and removes the others.
+   *
+   * @param {GridRow} row
+   * @param {ListItem} item
+   * @param {number} from
+   * @param {number} to
+   */
+  function fill({ cells, name }, item, from, to) {
+    const wanted = /** @type {readonly Programme[]} */ (item.programmes).filter(
+      (programme) => programme.stop > Math.max(from, start) && programme.start < to,
+    );
+    const starts = new Set(wanted.map((programme) => programme.start));
+    for (const [at, cell] of cells) {
+      if (starts.has(at)) continue;
+      cell.remove();
+      cells.delete(at);
+    }
+    let before = name;
+    for (const programme of wanted) {
+      const cell = cells.get(programme.start) || cellOf(item, programme);
+      cells.set(programme.start, cell);
+      if (before.nextSibling !== cell) before.after(cell);
+      before = cell;
+    }
   }
 
   /** Returns the pages with visible rows that are not loaded. */
@@ -183,6 +215,7 @@ export function openGuideGrid({ page, play }) {
     // Rounded to hours, so that rows change rarely.
     const left = Math.floor(Math.abs(view.scrollLeft) / hourWidth) - EXTRA_HOURS;
     const right = Math.ceil((Math.abs(view.scrollLeft) + view.clientWidth) / hourWidth) + EXTRA_HOURS;
+    const hours = `${left} ${right}`;
     for (const [index, { row }] of rows) {
       if (index >= from && index < to) continue;
       row.remove();
@@ -196,22 +229,13 @@ export function openGuideGrid({ page, play }) {
         if (!pages.has(number)) missing.add(number);
         continue;
       }
-      const key = `${left} ${right}`;
-      const known = rows.get(index);
-      if (known?.key === key) continue;
-      const focused = known?.row.contains(document.activeElement)
-        ? document.activeElement?.getAttribute("data-start")
-        : undefined;
-      const row = rowOf(index, item, start + left * 3600, start + right * 3600);
-      row.style.top = `${index * rowHeight}px`;
-      row.style.height = `${rowHeight}px`;
-      if (known) known.row.replaceWith(row);
-      else body.append(row);
-      rows.set(index, { row, key });
-      if (focused !== undefined)
-        /** @type {HTMLElement | null} */ (
-          row.querySelector(focused ? `[data-start="${focused}"]` : "button")
-        )?.focus();
+      const row = rows.get(index) || rowOf(index, item);
+      if (row.hours === hours) continue;
+      fill(row, item, start + left * 3600, start + right * 3600);
+      row.hours = hours;
+      if (rows.has(index)) continue;
+      rows.set(index, row);
+      body.append(row.row);
     }
     if (missing.size > 0 && timer === 0)
       timer = window.setTimeout(() => {

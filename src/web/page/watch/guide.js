@@ -29,8 +29,9 @@ const REASONS = {
  *
  * @param {HTMLButtonElement} button
  * @param {import("../parts/live-data.js").LiveData} live
+ * @param {() => void} started called when the engine has begun to fetch guides
  */
-export function connectGuide(button, live) {
+export function connectGuide(button, live, started) {
   button.addEventListener("click", async () => {
     const api = new EngineApi();
     const list = make("ul", { class: "guide-sources" });
@@ -40,7 +41,7 @@ export function connectGuide(button, live) {
     const buttons = make(
       "div",
       { class: "dialog-buttons" },
-      action(t("Refresh all"), () => run(() => api.call("epg_source_update"))),
+      action(t("Refresh all"), () => run(() => api.call("epg_source_update").then(started))),
       action(t("Close"), () => dialog.close()),
     );
     const [before, after] = t(
@@ -53,6 +54,7 @@ export function connectGuide(button, live) {
       event.preventDefault();
       run(async () => {
         await api.call("epg_source_add", { url: url.value.trim() });
+        started();
         url.value = "";
       });
     });

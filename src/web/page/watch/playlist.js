@@ -31,6 +31,7 @@ const ALL = {
  *   play: (item: ListItem) => void,
  *   copy: (text: string) => void,
  *   notify: (text: string) => void,
+ *   onImported: () => void,
  *   onRights: (rights: import("../parts/api.js").Rights) => void,
  * }} PlaylistOptions
  * @typedef {{
@@ -38,7 +39,7 @@ const ALL = {
  *   neighbour: (id: number, step: 1 | -1) => Promise<ListItem | undefined>,
  *   itemAt: (index: number) => Promise<ListItem | undefined>,
  *   itemWithId: (id: number) => Promise<ListItem | undefined>,
- *   api: EngineApi,
+ *   watchTasks: () => void, api: EngineApi,
  *   page: (filter: Partial<import("./playlist-source.js").Filter>, offset: number, limit: number) =>
  *     Promise<import("./playlist-source.js").ListPage>,
  *   guidePage: (from: number, offset: number, limit: number) => Promise<import("./playlist-source.js").ListPage>,
@@ -51,7 +52,7 @@ const ALL = {
  * @param {PlaylistOptions} options
  * @returns {Playlist}
  */
-export function connectPlaylist({ live, play, copy, notify, onRights }) {
+export function connectPlaylist({ live, play, copy, notify, onImported, onRights }) {
   const api = new EngineApi();
   const page = findPlaylist();
   const readOnlySource = exportSource();
@@ -150,6 +151,7 @@ export function connectPlaylist({ live, play, copy, notify, onRights }) {
   });
   const tasks = new PlaylistTasks(api, live, page.tasks, () => {
     list.reload();
+    onImported();
     reloadSubscriptions();
   });
   const tabs = connectTabs(page.tabs, (name) => {
@@ -231,6 +233,7 @@ export function connectPlaylist({ live, play, copy, notify, onRights }) {
     neighbour: (id, step) => list.neighbour(id, step),
     itemAt: (index) => list.itemAt(index),
     itemWithId,
+    watchTasks: () => tasks.watch(),
     api,
     page: (part, offset, limit) =>
       (canEdit() ? controlSource(api) : readOnlySource).page(

@@ -286,6 +286,7 @@ export function openPlace(root, live) {
     play: playItem,
     copy: copyLink,
     notify: showToast,
+    onImported: () => void home.reload(),
     onRights: (rights) => {
       page.add.hidden = rights !== "full";
       page.profile.hidden = rights !== "full";
@@ -354,7 +355,7 @@ export function openPlace(root, live) {
       playOther(torrent);
     },
   });
-  connectGuide(page.guide, live);
+  connectGuide(page.guide, live, playlist.watchTasks);
   connectRecordings(page.recordings, live);
   connectScreens(page, {
     playing: () => playing && playback && { ...playing, atSeconds: playback.atSeconds },
