@@ -20,11 +20,11 @@ const REUSED_SHARE = 1 / 32;
 const FULL_COLLECT_MS = 2_000;
 const FULL_COLLECT_BYTES = 16 * 1024 * 1024;
 /**
- * The same interval while as many bytes as above are garbage of another kind: strangers open thousands of connections a second, which the
- * limits close at once, or a programme guide is read. Some of it is in use at each collection of new objects, so only one of all objects
- * frees it.
+ * The same interval if garbage of another kind exceeds the bytes above: strangers open thousands of connections a second, which the
+ * limits close at once, or a programme guide is read, which leaves 150 MB a second. Some of it is in use at each collection of new
+ * objects, so only one of all objects frees it.
  */
-const FLOOD_COLLECT_MS = 500;
+const FLOOD_COLLECT_MS = 100;
 
 /** Shorter reads are left to the collector: releasing them costs more than their memory. */
 const MIN_RELEASED_BYTES = 16 * 1024;

@@ -68,7 +68,7 @@ export async function fetchGuide(
   try {
     const body = await unzippedBody(answer.body, MAX_GUIDE_BYTES, signal);
     await readGuide(body, file, dependencies, options);
-    await file.finish();
+    await file.finish(dependencies.discarded);
   } catch (error) {
     await file.close();
     await files.remove(path);

@@ -1,8 +1,7 @@
 import { DecodeError, SluiceError } from "../../base/errors.ts";
 import { MIN_FREE_BYTES } from "../../base/free-disk.ts";
 import type { UnixSeconds } from "../../base/time.ts";
-import { decodeUtf8 } from "../../base/utf8.ts";
-import type { Files, OpenFile } from "../../runtime/contract.ts";
+import type { Files, OpenFile, Runtime } from "../../runtime/contract.ts";
 import { foldText } from "../item-names.ts";
 import type { Programme } from "./guide-contract.ts";
 import { MarkedBlocks } from "./guide-scan.ts";
@@ -30,7 +29,10 @@ const DEFAULT_SECONDS = 3_600;
 const NEWLINE = 0x0a;
 const COMMA = 0x2c;
 const ZERO = 0x30;
+/** Of the times and the number of a channel. */
+const MAX_DIGITS = 10;
 const ENCODER = new TextEncoder();
+const DECODER = new TextDecoder();
 
 /**
  * The programmes of one source on disk: lines of JSON, `["id",["name"],"icon"]` for the next channel and
@@ -122,12 +124,13 @@ export class GuideFile {
     this.#filled = 0;
   }
 
-  /** Makes everything durable and reads the index; afterwards programmes can be read. Rejects with `DecodeError` beyond the limits. */
-  async finish(): Promise<void> {
+  /** Makes everything durable and reads the index; afterwards programmes can be read. Rejects with `DecodeError` beyond the limits.
+   * `discarded`: see `Runtime.discarded`. */
+  async finish(discarded?: Runtime["discarded"]): Promise<void> {
     await this.flush(true);
     await this.#file.sync();
     this.#lines = new Uint8Array();
-    await this.#scan(this.#length);
+    await this.#scan(this.#length, discarded);
   }
 
   /** The programmes of a channel that overlap `[from, to)`, in order, at most `limit`. */
@@ -203,7 +206,7 @@ export class GuideFile {
 
   /** Reads the channels and the index from a file of `size` bytes. They need no memory while the guide is fetched, and nothing is
    * allocated for a programme. */
-  async #scan(size: number): Promise<void> {
+  async #scan(size: number, discarded?: Runtime["discarded"]): Promise<void> {
     this.#channels.length = 0;
     this.#byId.clear();
     this.#programmeCount = 0;
@@ -225,6 +228,8 @@ export class GuideFile {
         throw new DecodeError("guide file", blockAt + from, "a line is too long");
       block.copyWithin(0, from, filled);
       filled -= from;
+      // What the fetch has left, and what code creates until it is compiled.
+      discarded?.(read.length);
     }
     if (filled > 0) throw new DecodeError("guide file", size, "the last line is incomplete");
     await this.#index.sort();
@@ -232,31 +237,36 @@ export class GuideFile {
 
   /** Adds what the line `[from, to)` of a block has, which is at `offset` in the file. */
   #addLine(block: Uint8Array, from: number, to: number, offset: number): void {
-    const start = numberAt(block, from + 1);
-    if (start === undefined) {
+    const stopAt = behindNumber(block, from + 1);
+    if (stopAt === 0) {
       this.#keepChannel(parsedLine(block.subarray(from, to)) as [string, string[], string]);
       return;
     }
-    const stop = numberAt(block, start.end);
-    const channel = stop && numberAt(block, stop.end);
-    if (channel === undefined || channel.value >= this.#channels.length)
+    const channelAt = behindNumber(block, stopAt);
+    const channel = behindNumber(block, channelAt) === 0 ? undefined : numberAt(block, channelAt);
+    if (channelAt === 0 || channel === undefined || channel >= this.#channels.length)
       throw new DecodeError("guide file", offset, "a programme has no channel");
-    if (this.#index.push(channel.value, start.value, offset) > MAX_OF_CHANNEL)
+    if (this.#index.push(channel, numberAt(block, from + 1), offset) > MAX_OF_CHANNEL)
       throw new DecodeError("guide file", offset, `more than ${MAX_OF_CHANNEL} programmes of one channel`);
     this.#programmeCount++;
   }
 }
 
-/** Reads a decimal number and the comma behind it; undefined if there is none. */
-function numberAt(bytes: Uint8Array, from: number): { value: number; end: number } | undefined {
-  let value = 0;
-  for (let at = from; at < from + 11; at++) {
+/** Returns where the decimal number and the comma at `from` end; 0 if there are none. */
+function behindNumber(bytes: Uint8Array, from: number): number {
+  for (let at = from; at < from + MAX_DIGITS + 1; at++) {
     const byte = bytes[at];
-    if (byte === COMMA && at > from) return { value, end: at + 1 };
-    if (byte === undefined || byte < ZERO || byte > ZERO + 9) return undefined;
-    value = 10 * value + byte - ZERO;
+    if (byte === COMMA && at > from) return at + 1;
+    if (byte === undefined || byte < ZERO || byte > ZERO + 9) return 0;
   }
-  return undefined;
+  return 0;
+}
+
+/** Reads the decimal number at `from`, up to its comma. */
+function numberAt(bytes: Uint8Array, from: number): number {
+  let value = 0;
+  for (let at = from; bytes[at] !== COMMA; at++) value = 10 * value + bytes[at]! - ZERO;
+  return value;
 }
 
 /** Reads lines of a file, and keeps the block that was read last for the line behind it. */
@@ -321,7 +331,7 @@ function programmeOf(line: Uint8Array, nextStart: number | undefined): Programme
 /** The file is this program's own, but a disk may damage it. */
 function parsedLine(line: Uint8Array): unknown[] {
   try {
-    const value: unknown = JSON.parse(decodeUtf8(line));
+    const value: unknown = JSON.parse(DECODER.decode(line));
     if (Array.isArray(value)) return value;
   } catch {
     // Handled below.

@@ -30,7 +30,8 @@ export class ProgrammeIndex {
    * channel: those of one channel are sorted at once.
    */
   push(channel: number, start: number, offset: number): number {
-    const [block, at] = [this.#length >> BLOCK_BITS, this.#length & IN_BLOCK];
+    const block = this.#length >> BLOCK_BITS;
+    const at = this.#length & IN_BLOCK;
     if (at === 0) {
       this.#starts.push(new Uint32Array(BLOCK_ENTRIES));
       this.#offsets.push(new Uint32Array(BLOCK_ENTRIES));
