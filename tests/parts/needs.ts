@@ -41,6 +41,10 @@ const CHECKS: Record<Need, Check> = {
       ? undefined
       : missing("Kodi", "kodi kodi-pvr-iptvsimple xvfb"),
   hdhomerun: program("hdhomerun_config", "hdhomerun-config"),
+  xmltv: () =>
+    isOnPath("tv_validate_file") && existsSync("/usr/share/xmltv/xmltv.dtd")
+      ? undefined
+      : missing("tv_validate_file", "xmltv-util"),
   transmission: program("transmission-cli", "transmission-cli transmission-daemon"),
   aria2: program("aria2c", "aria2"),
   opentracker: program("opentracker", "opentracker"),

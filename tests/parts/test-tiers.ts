@@ -33,6 +33,7 @@ export const TIER_OF_NEED = {
   gmediarender: "interop",
   hdhomerun: "interop",
   kodi: "interop",
+  xmltv: "interop",
   transmission: "interop",
   aria2: "interop",
   opentracker: "interop",
