@@ -58,6 +58,12 @@ test("/catch-up/<item>.m3u8: segments that the engine serves; an event list if t
   const live = await call(`/catch-up/1.ts?utc=${now - 600}&duration=3600`);
   assert.deepEqual([live.headers.get("content-length"), (await live.arrayBuffer()).byteLength], [null, 7]);
   assert.equal((await call("/catch-up/1/5/0-10.ts")).status, 404);
+  // A time that begins before the kept media plays from the first kept segment on.
+  const early = await (await call(`/catch-up/1.m3u8?utc=${start - 3_600}&duration=3660`)).text();
+  assert.deepEqual(
+    early.split("\n").filter((line) => line.startsWith("http")),
+    urls,
+  );
 });
 
 test("/catch-up/…: without a duration the programme is played; errors say what is kept", async () => {
@@ -130,6 +136,14 @@ test("exported lists and the Xtream lists offer the kept days; /timeshift plays 
   const played = await call(`/timeshift/viewer%40example.org/correct%20horse/10/${path}/1.ts`);
   assert.equal(played.status, 200);
   assert.ok((await played.arrayBuffer()).byteLength >= 55_000);
+  const early = new Date(1000 * (start - 600)).toISOString();
+  const before = `${early.slice(0, 10)}:${early.slice(11, 16).replace(":", "-")}`;
+  const partly = await call(`/timeshift/viewer%40example.org/correct%20horse/20/${before}/1.ts`);
+  assert.deepEqual([partly.status, partly.headers.get("x-sluice-gaps")?.startsWith("0-6")], [200, true]);
+  await partly.body?.cancel();
+  const nothing = await call(`/timeshift/viewer%40example.org/correct%20horse/5/${before}/1.ts`);
+  assert.equal(nothing.status, 404);
+  assert.match(await nothing.text(), /nothing of this time is kept; this channel has/);
   const old = await call(`/streaming/timeshift.php?${USER}&stream=1&start=${path}&duration=10`);
   assert.equal(old.status, 200);
   await old.body?.cancel();
