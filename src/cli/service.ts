@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { codecScript } from "#codec-scripts";
+import { codecProgram } from "#codec-scripts";
 import { createApp } from "../../routes/app.ts";
 import { createChannelOpener } from "../../routes/channel-list.ts";
 import type { RestoreService, SettingsService } from "../../routes/http/dependencies.ts";
@@ -31,7 +31,7 @@ import { BuiltinCodecs } from "../remux/codecs/builtin-codecs.ts";
 import type { AudioCodecs } from "../remux/codecs/codecs.ts";
 import { FfmpegCodecs } from "../remux/codecs/ffmpeg-codecs.ts";
 import type { OpenMedia } from "../remux/contract.ts";
-import type { HttpHandler, HttpListener, Runtime, TcpListener } from "../runtime/contract.ts";
+import type { Clock, HttpHandler, HttpListener, Runtime, TcpListener } from "../runtime/contract.ts";
 import { openToRead } from "../runtime/files.ts";
 import { engineSettings } from "../settings/config.ts";
 import type { Config } from "../settings/settings.ts";
@@ -125,7 +125,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       log.warn("the disk was full: removed cached content to start", { bytes: freed });
       return open();
     });
-  const transcoder = new AudioTranscoder(await openCodecs(config));
+  const transcoder = new AudioTranscoder(await openCodecs(config, runtime.clock));
   const openMedia: OpenMedia = async (source, mediaOptions) =>
     (await loadMedia()).openMedia(source, mediaOptions, transcoder);
   const transfers = await createTransfers(runtime, settings, log, openMedia, (infohash) =>
@@ -357,10 +357,10 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   };
 }
 
-async function openCodecs({ transcoder }: Config): Promise<AudioCodecs> {
+async function openCodecs({ transcoder }: Config, clock: Clock): Promise<AudioCodecs> {
   return transcoder === "ffmpeg"
     ? new FfmpegCodecs(await openFfmpeg(process.env))
-    : new BuiltinCodecs(codecScript);
+    : new BuiltinCodecs(codecProgram, clock);
 }
 
 /** Loads the readers and writers of media files: mediabunny, mux.js and 50 modules, a sixth of the start. */

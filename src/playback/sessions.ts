@@ -98,6 +98,7 @@ export class Sessions {
   async start(options: PlaybackRequest, signal?: AbortSignal): Promise<PlayerSession> {
     const order = ++this.#startCount;
     this.#dependencies.sessionStarts?.(options);
+    if (options.audioConversion) this.#dependencies.transcoder?.prepare();
     const { content: found, selectedFiles: linked } = await this.#dependencies.resolve(options.selector, {
       allowPrivateUrls: options.allowPrivateUrls,
       signal,

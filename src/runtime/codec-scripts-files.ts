@@ -1,2 +1,2 @@
-/** Returns the script of a codec, read from its package when it is first needed. */
-export { readCodecScript as codecScript } from "./codec-scripts.ts";
+/** Returns the program of a codec, read from its package when it is first needed. */
+export { readCodecProgram as codecProgram } from "./codec-scripts.ts";

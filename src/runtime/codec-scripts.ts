@@ -14,20 +14,50 @@ const SCRIPTS = {
 /** Names of the codec scripts. */
 export type CodecName = keyof typeof SCRIPTS;
 
-/**
- * Reads the script of a codec: CommonJS, with the WebAssembly inside. The packages export their codecs in workers only, and
- * those workers do not answer on Bun; these scripts run in any context.
- */
-export function readCodecScript(name: CodecName): string {
-  const packages = createRequire(import.meta.url);
-  const [packageName, script] = SCRIPTS[name];
-  const text = readFileSync(join(dirname(packages.resolve(packageName)), script), "utf8");
-  // The address is used only to find a separate WebAssembly file, which these scripts do not have.
-  return text.replaceAll("import.meta.url", '""').replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n");
+/** The program of a codec. */
+interface CodecProgram {
+  /** CommonJS. If there is `wasm`, it is the option `wasmBinary` of the default export. */
+  readonly script: string;
+  /** WebAssembly; undefined if the script contains it. */
+  readonly wasm: Uint8Array<ArrayBuffer> | undefined;
 }
 
-/** Reads all scripts. Bun runs this when it builds the single binary. */
-export function readCodecScripts(): Record<CodecName, string> {
-  const names = Object.keys(SCRIPTS) as CodecName[];
-  return Object.fromEntries(names.map((name) => [name, readCodecScript(name)])) as Record<CodecName, string>;
+/** A {@link CodecProgram} as source text can contain it. */
+interface PackedProgram {
+  readonly script: string;
+  /** In base64. */
+  readonly wasm: string | undefined;
+}
+
+/** A string with one character for each byte: evaluating it takes longer than decoding base64, and it stays in memory. */
+const BINARY = /binaryDecode\(('(?:[^'\\]+|\\.)*')\)/s;
+
+/**
+ * Reads the program of a codec; Bun runs this when it builds the single binary. The packages export their codecs in workers only, and
+ * those workers do not answer on Bun; these scripts run in any context.
+ */
+export function readPackedProgram(name: CodecName): PackedProgram {
+  const packages = createRequire(import.meta.url);
+  const [packageName, file] = SCRIPTS[name];
+  const text = readFileSync(join(dirname(packages.resolve(packageName)), file), "utf8")
+    // The address is used only to find a separate WebAssembly file, which these scripts do not have.
+    .replaceAll("import.meta.url", '""')
+    .replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n");
+  const [call, literal] = BINARY.exec(text) ?? [];
+  if (!call) return { script: text, wasm: undefined };
+  const binary: string = new Function(`return ${literal}`)();
+  return {
+    script: text.replace(call, () => 'Module["wasmBinary"]'),
+    wasm: Buffer.from(binary, "latin1").toString("base64"),
+  };
+}
+
+/** Returns a program that {@link readPackedProgram} read. */
+export function unpackProgram({ script, wasm }: PackedProgram): CodecProgram {
+  return { script, wasm: wasm === undefined ? undefined : new Uint8Array(Buffer.from(wasm, "base64")) };
+}
+
+/** Returns the program of a codec, read from its package. */
+export function readCodecProgram(name: CodecName): CodecProgram {
+  return unpackProgram(readPackedProgram(name));
 }

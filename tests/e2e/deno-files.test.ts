@@ -39,8 +39,8 @@ test("deno compile: the files that it takes in are enough to serve the page and 
     const write = `import { buildWebAssets } from ${JSON.stringify(pathToFileURL(join(ROOT, "src/web/assets.ts")).href)};
       Deno.writeTextFileSync(${JSON.stringify(folder.file("src/web/built-page.json"))}, JSON.stringify(await buildWebAssets()));`;
     await run(DENO, ["eval", write]);
-    const codecs = `import { codecScript } from ${JSON.stringify(pathToFileURL(folder.file("src/runtime/codec-scripts-files.ts")).href)};
-      for (const name of ["aac", "ac3", "dts", "mpeg", "opus"]) console.log(name, codecScript(name).length > 10_000);`;
+    const codecs = `import { codecProgram } from ${JSON.stringify(pathToFileURL(folder.file("src/runtime/codec-scripts-files.ts")).href)};
+      for (const name of ["aac", "ac3", "dts", "mpeg", "opus"]) console.log(name, ((p) => (p.wasm ?? p.script).length > 10_000)(codecProgram(name)));`;
     const read = await run(DENO, ["eval", codecs]);
     assert.deepEqual(read.trim().split("\n"), ["aac true", "ac3 true", "dts true", "mpeg true", "opus true"]);
     const port = await freePort();

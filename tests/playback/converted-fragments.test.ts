@@ -11,7 +11,7 @@ import { Fmp4Writer } from "../../src/remux/fmp4-writer.ts";
 import type { SourceTrack } from "../../src/remux/media-tracks.ts";
 import { FragmentedStream } from "../../src/remux/streams/fragmented-segments.ts";
 import type { TsMuxPacket } from "../../src/remux/ts-mux-input.ts";
-import { readCodecScript } from "../../src/runtime/codec-scripts.ts";
+import { readCodecProgram } from "../../src/runtime/codec-scripts.ts";
 import {
   type SegmentSource,
   type SHARED_MANIFEST_URLS,
@@ -74,7 +74,7 @@ function soundSource(asked: string[] = []): SegmentSource {
 }
 
 function open(source: SegmentSource): Promise<SegmentSource> {
-  const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
+  const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecProgram));
   const request = {
     output: "hls",
     container: "auto",

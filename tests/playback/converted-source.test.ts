@@ -13,7 +13,7 @@ import { BuiltinCodecs } from "../../src/remux/codecs/builtin-codecs.ts";
 import type { AudioConversion } from "../../src/remux/contract.ts";
 import { readPiece } from "../../src/remux/ts-interleave.ts";
 import { TsMuxer } from "../../src/remux/ts-muxer.ts";
-import { readCodecScript } from "../../src/runtime/codec-scripts.ts";
+import { readCodecProgram } from "../../src/runtime/codec-scripts.ts";
 import {
   type ManifestRendition,
   type SegmentSource,
@@ -26,7 +26,7 @@ const signal = new AbortController().signal;
 const place = {
   urls: sessionManifestUrls("http://a", { infohash: parseInfohash("a".repeat(40))!, key: "k", ordinal: 0 }),
 };
-const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
+const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecProgram));
 const SEGMENT_SECONDS = 0.48;
 const COUNT = 3;
 const tone = await ac3Tone(SEGMENT_SECONDS * COUNT);

@@ -5,14 +5,14 @@ import { SegmentCache } from "../../src/playback/segment-cache.ts";
 import { silentSounds } from "../../src/playback/silent-sounds.ts";
 import { AudioTranscoder } from "../../src/remux/audio/transcoder.ts";
 import { BuiltinCodecs } from "../../src/remux/codecs/builtin-codecs.ts";
-import { readCodecScript } from "../../src/runtime/codec-scripts.ts";
+import { readCodecProgram } from "../../src/runtime/codec-scripts.ts";
 import type { SegmentSource } from "../../src/transfer/segment-source.ts";
 import { PAT, VIDEO_PACKET } from "../remux/synthetic-ts.ts";
 
 const signal = new AbortController().signal;
 const playback = {
   conversion: { all: true, mp3: false, ac3: false, isHls: true, channels: 2 },
-  transcoder: new AudioTranscoder(new BuiltinCodecs(readCodecScript)),
+  transcoder: new AudioTranscoder(new BuiltinCodecs(readCodecProgram)),
   segments: new SegmentCache(),
 } as const;
 const [AC3, TRUEHD] = [129, 131];

@@ -83,7 +83,7 @@ export class AudioTranscoder {
   }
 
   /** See {@link AudioCodecs.prepare}. */
-  prepare(codec: string): void {
+  prepare(codec?: string): void {
     this.#codecs.prepare(codec);
   }
 
@@ -127,10 +127,14 @@ export class AudioTranscoder {
     const encoder = await this.#codecs.encoder(sampleRate, channels);
     try {
       let preroll: Float32Array[] | undefined = before.length > 0 ? [] : undefined;
+      const encode = (block: Float32Array) => {
+        encoder.add(block);
+        timeline.recycle(block);
+      };
       const timeline = new Timeline(plan, (block) => {
-        if (!preroll) return encoder.add(block);
+        if (!preroll) return encode(block);
         preroll.push(block);
-        if (preroll.length > ENCODER_PREROLL_BLOCKS + LOOKAHEAD_BLOCKS) preroll.shift();
+        if (preroll.length > ENCODER_PREROLL_BLOCKS + LOOKAHEAD_BLOCKS) timeline.recycle(preroll.shift()!);
       });
       let fromBlock = Number.NEGATIVE_INFINITY;
       let firstBlock: number | undefined;
@@ -145,7 +149,7 @@ export class AudioTranscoder {
           if (preroll.length > 0) firstBlock = timeline.endBlock - 1 - preroll.length;
           const blocks = preroll;
           preroll = undefined;
-          for (const block of blocks) encoder.add(block);
+          for (const block of blocks) encode(block);
         }
         index++;
         const isOnGrid = samples?.sampleRate === sampleRate;

@@ -3,8 +3,11 @@ import { SluiceError } from "../../base/errors.ts";
 /** Names of the scripts with WebAssembly codecs. */
 export type CodecScriptName = "aac" | "ac3" | "dts" | "mpeg" | "opus";
 
-/** Returns the CommonJS script of a codec. */
-export type CodecScript = (name: CodecScriptName) => string;
+/** Returns the CommonJS script of a codec, and its WebAssembly if the script does not contain it. */
+export type CodecPrograms = (name: CodecScriptName) => {
+  readonly script: string;
+  readonly wasm: Uint8Array | undefined;
+};
 
 /** What the scripts print concerns damaged input, which is expected. */
 const SILENT = { log() {}, error() {}, warn() {} };
@@ -13,17 +16,12 @@ const SILENT = { log() {}, error() {}, warn() {} };
  * Evaluates the script of a codec in this thread and returns its exports. A codec takes a few per cent of a core, and runs in
  * slices, so that it needs no worker. Throws `SluiceError("unsupported_codec")` if the script is missing or invalid.
  */
-function evaluateScript(script: CodecScript, name: CodecScriptName): Record<string, unknown> {
+function evaluateScript(script: string, name: CodecScriptName): Record<string, unknown> {
   const module = { exports: {} as Record<string, unknown> };
   // The scripts request a web worker package for a part that is not used.
   const require = () => Object;
   try {
-    new Function("exports", "module", "require", "console", script(name))(
-      module.exports,
-      module,
-      require,
-      SILENT,
-    );
+    new Function("exports", "module", "require", "console", script)(module.exports, module, require, SILENT);
   } catch (error) {
     throw new SluiceError("unsupported_codec", `the ${name} codec cannot be loaded`, { cause: error });
   }
@@ -63,26 +61,29 @@ export interface FfmpegEncoder extends FfmpegModule {
   _close_encoder(context: number): void;
 }
 
+type CreateModule = (options: { readonly wasmBinary: Uint8Array | undefined }) => Promise<FfmpegModule>;
+
 /** The codecs that have been loaded. A codec that fails is loaded again for its next use. */
 export class CodecModules {
-  readonly #script: CodecScript;
+  readonly #programs: CodecPrograms;
   readonly #loaded = new Map<CodecScriptName, Promise<Record<string, unknown>>>();
   readonly #ffmpeg = new Map<CodecScriptName, Promise<FfmpegModule>>();
 
-  constructor(script: CodecScript) {
-    this.#script = script;
+  constructor(programs: CodecPrograms) {
+    this.#programs = programs;
   }
 
   /** Returns the exports of a script. */
   exports(name: CodecScriptName): Promise<Record<string, unknown>> {
-    return remember(this.#loaded, name, async () => evaluateScript(this.#script, name));
+    return remember(this.#loaded, name, async () => evaluateScript(this.#programs(name).script, name));
   }
 
   /** Returns the module of a script that was built with Emscripten; it loads in about 30 ms. */
   ffmpeg<T extends FfmpegModule>(name: "aac" | "ac3" | "dts"): Promise<T> {
     const load = async () => {
-      const { default: create } = evaluateScript(this.#script, name);
-      return (create as () => Promise<FfmpegModule>)();
+      const { script, wasm: wasmBinary } = this.#programs(name);
+      const { default: create } = evaluateScript(script, name);
+      return (create as CreateModule)({ wasmBinary });
     };
     return remember(this.#ffmpeg, name, load) as Promise<T>;
   }

@@ -21,6 +21,7 @@ export interface AacFrame {
 export interface BlockEncoder {
   /** The AudioSpecificConfig. */
   readonly config: Uint8Array<ArrayBuffer>;
+  /** Copies the block. */
   add(block: Float32Array): void;
   /** Returns all frames. The frame of a block needs the two blocks after it; the first frame has the number -1. */
   finish(signal: AbortSignalLike): Promise<readonly AacFrame[]>;
@@ -31,8 +32,11 @@ export interface BlockEncoder {
 export interface AudioCodecs {
   /** Returns true if `decode` supports this codec. */
   decodes(codec: string): boolean;
-  /** Loads and warms up what a codec needs, while the first bytes of its track are fetched. Errors are reported when it is used. */
-  prepare(codec: string): void;
+  /**
+   * Loads and warms up what a codec needs, while the first bytes of its track are fetched; without a codec, the encoder. Errors are
+   * reported when it is used.
+   */
+  prepare(codec?: string): void;
   /**
    * Yields the samples of each frame, in order; undefined for a damaged one. They are valid until the next ones. Fails with `unsupported_codec`, or with the reason of
    * `signal`.

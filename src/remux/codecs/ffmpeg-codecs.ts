@@ -88,7 +88,7 @@ class FfmpegEncoder implements BlockEncoder {
   }
 
   add(block: Float32Array): void {
-    this.#blocks.push(new Uint8Array(block.buffer, block.byteOffset, block.byteLength));
+    this.#blocks.push(new Uint8Array(block.slice().buffer));
   }
 
   async finish(signal: AbortSignalLike): Promise<readonly AacFrame[]> {

@@ -27,6 +27,7 @@ export class Timeline {
   readonly #format: TimelineFormat;
   readonly #output: (block: Float32Array) => void;
   readonly #limiter: Limiter;
+  readonly #free: Float32Array[] = [];
   #block: Float32Array;
   /** The position after the last sample; undefined before the first one. */
   #end: number | undefined;
@@ -43,6 +44,11 @@ export class Timeline {
     this.#limiter = new Limiter(format.channels);
     this.#silenceLeft = MAX_SILENCE_SECONDS * format.sampleRate;
     this.#block = this.#emptyBlock();
+  }
+
+  /** Takes back a block of the output whose samples are not needed any more: those of a film would be garbage of 400 kB a second. */
+  recycle(block: Float32Array): void {
+    this.#free.push(block);
   }
 
   /** The number of complete blocks from time zero. */
@@ -135,6 +141,6 @@ export class Timeline {
   }
 
   #emptyBlock(): Float32Array {
-    return new Float32Array(BLOCK_SAMPLES * this.#format.channels);
+    return this.#free.pop()?.fill(0) ?? new Float32Array(BLOCK_SAMPLES * this.#format.channels);
   }
 }

@@ -3,11 +3,11 @@ import { test } from "node:test";
 import { readAc3Programme } from "../../../src/media/ac3.ts";
 import { CodecModules } from "../../../src/remux/codecs/codec-module.ts";
 import { isDecodable, openDecoder } from "../../../src/remux/codecs/decoders.ts";
-import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
+import { readCodecProgram } from "../../../src/runtime/codec-scripts.ts";
 import { seededRandom } from "../../seeded-random.ts";
 import { ac3Tone } from "./encoded-sound.ts";
 
-const modules = new CodecModules(readCodecScript);
+const modules = new CodecModules(readCodecProgram);
 
 test("openDecoder ac3: the samples are those that were encoded, with the layout of the header", async () => {
   const [, , frame] = await ac3Tone(0.2, 6);

@@ -4,7 +4,7 @@ import {
   type FfmpegModule,
 } from "../../../src/remux/codecs/codec-module.ts";
 import type { TsMuxPacket } from "../../../src/remux/ts-mux-input.ts";
-import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
+import { readCodecProgram } from "../../../src/runtime/codec-scripts.ts";
 
 interface Encoders extends FfmpegModule {
   _init_encoder(codec: number, channels: number, sampleRate: number, bitsPerSecond: number): number;
@@ -21,7 +21,7 @@ export async function ac3Tone(
   level = 0.4,
   sampleRate = 48000,
 ): Promise<TsMuxPacket[]> {
-  const modules = new CodecModules(readCodecScript);
+  const modules = new CodecModules(readCodecProgram);
   const module = (await modules.ffmpeg<FfmpegDecoders>("ac3")) as unknown as Encoders;
   const context = module._init_encoder(0, channels, sampleRate, channels > 2 ? 384_000 : 192_000);
   const samples = module._get_encoder_frame_size(context);

@@ -7,7 +7,7 @@ import { AudioTranscoder, PREROLL_SECONDS } from "../../../src/remux/audio/trans
 import { BuiltinCodecs } from "../../../src/remux/codecs/builtin-codecs.ts";
 import { FfmpegCodecs, type RunFfmpeg } from "../../../src/remux/codecs/ffmpeg-codecs.ts";
 import type { Samples } from "../../../src/remux/codecs/samples.ts";
-import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
+import { readCodecProgram } from "../../../src/runtime/codec-scripts.ts";
 import { testsThatNeed } from "../../parts/needs.ts";
 import { ac3Tone } from "./encoded-sound.ts";
 
@@ -38,7 +38,7 @@ test(
         samples.push(one && { ...one, channels: one.channels.map((plane) => plane.slice()) });
       return samples;
     };
-    const [own, other] = [await all(new BuiltinCodecs(readCodecScript)), await all(await open())];
+    const [own, other] = [await all(new BuiltinCodecs(readCodecProgram)), await all(await open())];
     assert.equal(other.length, frames.length);
     assert.equal(other[6], undefined);
     for (const i of [1, 2, 4, 9, 12]) {

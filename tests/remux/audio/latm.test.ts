@@ -10,14 +10,14 @@ import type { Media } from "../../../src/remux/contract.ts";
 import { openMedia } from "../../../src/remux/open-media.ts";
 import { StreamConverter } from "../../../src/remux/streams/stream-converter.ts";
 import { readPiece } from "../../../src/remux/ts-interleave.ts";
-import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
+import { readCodecProgram } from "../../../src/runtime/codec-scripts.ts";
 import { fixture } from "../../parts/media-fixtures.ts";
 import { memoryAccess } from "../media-checks.ts";
 import { fmp4Segment, tsSegment } from "../segments.ts";
 
 const CONVERSION = { all: true, mp3: false, ac3: false, isHls: true, channels: 2 } as const;
 const signal = new AbortController().signal;
-const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
+const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecProgram));
 const latm = await fixture("latm.mpegts");
 /** The raw AAC that the fixture contains in LATM. */
 const expected = await rawAac(await fixture("front.mp4"));

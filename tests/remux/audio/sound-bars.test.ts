@@ -6,7 +6,7 @@ import { AudioTranscoder } from "../../../src/remux/audio/transcoder.ts";
 import { BuiltinCodecs } from "../../../src/remux/codecs/builtin-codecs.ts";
 import type { Media } from "../../../src/remux/contract.ts";
 import { openMedia } from "../../../src/remux/open-media.ts";
-import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
+import { readCodecProgram } from "../../../src/runtime/codec-scripts.ts";
 import { testsThatNeed } from "../../parts/needs.ts";
 import { makeMedia, scratchFile } from "../make-media.ts";
 import { fileAccess, memoryAccess } from "../media-checks.ts";
@@ -15,7 +15,7 @@ import { tsSegment } from "../segments.ts";
 
 const { test } = await testsThatNeed("ffmpeg");
 const run = promisify(execFile);
-const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
+const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecProgram));
 const WITH = { timeout: 300_000 };
 const CONVERSION = { all: true, mp3: true, ac3: true, isHls: false, channels: 2 } as const;
 const RATE = 8000;

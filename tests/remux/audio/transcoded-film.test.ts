@@ -3,12 +3,14 @@ import { execFile } from "node:child_process";
 import { isDeepStrictEqual, promisify } from "node:util";
 import { concatBytes } from "../../../src/base/bytes.ts";
 import { openFfmpeg } from "../../../src/cli/ffmpeg.ts";
-import { AudioTranscoder } from "../../../src/remux/audio/transcoder.ts";
+import { adtsPrefix, parseAacConfig, setAdtsLength } from "../../../src/media/aac.ts";
+import { AudioTranscoder, PREROLL_SECONDS } from "../../../src/remux/audio/transcoder.ts";
 import { BuiltinCodecs } from "../../../src/remux/codecs/builtin-codecs.ts";
 import { FfmpegCodecs } from "../../../src/remux/codecs/ffmpeg-codecs.ts";
-import type { Media, MediaPart } from "../../../src/remux/contract.ts";
+import type { Media, MediaPart, SoundSlice } from "../../../src/remux/contract.ts";
 import { openMedia } from "../../../src/remux/open-media.ts";
-import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
+import type { TsMuxPacket } from "../../../src/remux/ts-mux-input.ts";
+import { readCodecProgram } from "../../../src/runtime/codec-scripts.ts";
 import { testsThatNeed } from "../../parts/needs.ts";
 import { makeMedia, scratchFile } from "../make-media.ts";
 import { fileAccess } from "../media-checks.ts";
@@ -17,7 +19,7 @@ import { fmp4Segment, tsSegment } from "../segments.ts";
 
 const { test } = await testsThatNeed("ffmpeg");
 const run = promisify(execFile);
-const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
+const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecProgram));
 const ffmpegTranscoder = openFfmpeg(process.env).then((ran) => new AudioTranscoder(new FfmpegCodecs(ran)));
 // Without ffmpeg the tests are skipped.
 ffmpegTranscoder.catch(() => {});
@@ -122,6 +124,75 @@ for (const layout of ["5.1", "stereo"]) {
     }
   });
 }
+
+test("openMedia conversion: slices of sound are the same in any order and by any of the opened files", async () => {
+  for (const file of [FILES["MKV, AC-3 5.1"]!, FILES["MP4, AC-3 5.1"]!]) {
+    const path = await makeMedia(file.name, file.args);
+    const access = await fileAccess(path);
+    const open = () => openMedia(access, { audio: { conversion: CONVERSION } }, transcoder);
+    const slice = (media: Media, of: SoundSlice) =>
+      tsSegment(media, of.segment, undefined, { audio: 1, slice: of });
+    const media = await open();
+    const inOrder: Uint8Array[] = [];
+    // Those of the first segment, and some of the next one.
+    const slices = media.soundSlices.slice(0, 5);
+    assert.deepEqual([slices[0]!.segment, slices[4]!.segment], [0, 1]);
+    for (const each of slices) inOrder.push(await slice(media, each));
+    for (const [index, each] of [...slices.entries()].reverse()) {
+      const other = await open();
+      assert.deepEqual(await slice(other, each), inOrder[index], `${file.name}: slice ${index}`);
+      other.close();
+    }
+    media.close();
+    await access.close();
+  }
+});
+
+test("AudioTranscoder: a pure tone has no larger error at the borders of slices than elsewhere", async () => {
+  const toneAt = (sample: number) => 0.4 * Math.sin((2 * Math.PI * 1000 * sample) / 48000);
+  const packets = Array.from({ length: 600 }, (_, index) => {
+    const samples = Float32Array.from({ length: 2 * 480 }, (_, i) => toneAt(index * 480 + (i >> 1)));
+    const data = new Uint8Array(samples.buffer);
+    return { track: 0, ptsSeconds: index / 100, durationSeconds: 0.01, isKey: true, data };
+  });
+  const source = { codec: "pcm-f32", config: undefined, sampleRate: 48000, channels: 2 };
+  const plan = (await transcoder.plan(source, packets[0], 2))!;
+  const borders = [1, 3, 5];
+  const frames: TsMuxPacket[] = [];
+  for (const [from, to] of [
+    [0, 1],
+    [1, 3],
+    [3, 5],
+    [5, 6],
+  ] as const) {
+    const before = packets.slice(Math.max(0, 100 * (from - PREROLL_SECONDS)), 100 * from);
+    const part = { before, own: packets.slice(100 * from, 100 * to), isLast: to === 6 };
+    frames.push(...(await transcoder.run(plan, part, new AbortController().signal)));
+  }
+  const prefix = adtsPrefix(parseAacConfig(plan.config));
+  const adts = frames.map(({ data }) => {
+    const frame = concatBytes([prefix, data]);
+    setAdtsLength(frame, 0, frame.length);
+    return frame;
+  });
+  const path = await scratchFile(concatBytes(adts), "aac");
+  const args = ["-v", "error", "-i", path, "-af", "pan=mono|c0=c0", "-f", "f32le", "-"];
+  const { stdout } = await run("ffmpeg", args, { encoding: "buffer", maxBuffer: 1 << 24 });
+  const heard = new Float32Array(stdout.buffer.slice(stdout.byteOffset, stdout.byteOffset + stdout.length));
+  const first = Math.round(frames[0]!.ptsSeconds * 48000);
+  const errors = { border: 0, inside: 0 };
+  // The tone begins and ends abruptly.
+  for (let at = 9600; at < heard.length - 9600; at += 512) {
+    let sum = 0;
+    for (let i = at; i < at + 512; i++) sum += (heard[i]! - toneAt(first + i)) ** 2;
+    const seconds = (first + at) / 48000;
+    // The sound of a slice ends a little before the slice.
+    const place = borders.some((border) => Math.abs(seconds - border) < 0.15) ? "border" : "inside";
+    errors[place] = Math.max(errors[place], Math.sqrt(sum / 512));
+  }
+  assert.ok(errors.inside > 0 && errors.inside < 0.001, `${errors.inside}`);
+  assert.ok(errors.border < 1.2 * errors.inside, `${errors.border} at borders, ${errors.inside} inside`);
+});
 
 const TRUEHD = { name: "truehd.mkv", args: clip(SOUND, "-c:a truehd -strict -2 -ar 48000") };
 

@@ -8,10 +8,10 @@ import { BuiltinCodecs } from "../../../src/remux/codecs/builtin-codecs.ts";
 import type { SourceTrack } from "../../../src/remux/media-tracks.ts";
 import type { PacketReader } from "../../../src/remux/packet-reader.ts";
 import type { PacketBatch } from "../../../src/remux/ts-mux-input.ts";
-import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
+import { readCodecProgram } from "../../../src/runtime/codec-scripts.ts";
 import { ac3Tone } from "./encoded-sound.ts";
 
-const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
+const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecProgram));
 const CONVERSION = { all: true, mp3: true, ac3: true, isHls: true, channels: 2 } as const;
 const TRACK = { kind: "audio", described: { kind: "audio", codec: "ac3" } } as SourceTrack;
 

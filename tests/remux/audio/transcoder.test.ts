@@ -11,10 +11,10 @@ import { TsConverter } from "../../../src/remux/audio/ts-converter.ts";
 import { BuiltinCodecs } from "../../../src/remux/codecs/builtin-codecs.ts";
 import { RateConverter } from "../../../src/remux/codecs/resampler.ts";
 import type { TsMuxPacket } from "../../../src/remux/ts-mux-input.ts";
-import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
+import { readCodecProgram } from "../../../src/runtime/codec-scripts.ts";
 import { ac3Tone } from "./encoded-sound.ts";
 
-const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
+const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecProgram));
 const signal = new AbortController().signal;
 const AC3 = { codec: "ac3", config: undefined, sampleRate: undefined, channels: undefined };
 const tone = await ac3Tone(1.3);

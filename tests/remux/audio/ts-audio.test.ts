@@ -7,7 +7,7 @@ import { BuiltinCodecs } from "../../../src/remux/codecs/builtin-codecs.ts";
 import { StreamConverter } from "../../../src/remux/streams/stream-converter.ts";
 import { readPiece } from "../../../src/remux/ts-interleave.ts";
 import { TsMuxer } from "../../../src/remux/ts-muxer.ts";
-import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
+import { readCodecProgram } from "../../../src/runtime/codec-scripts.ts";
 import { SYNTHETIC_TRACKS, syntheticPackets } from "../synthetic-ts.ts";
 import { ac3Tone } from "./encoded-sound.ts";
 
@@ -76,7 +76,7 @@ test("splitFrames: a frame across the border belongs to the segment of its last 
 });
 
 test("StreamConverter: the segments of a stream get AAC without gaps; a stream with AAC stays", async () => {
-  const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
+  const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecProgram));
   const converter = new StreamConverter({ transcoder, conversion, choose: ([first]) => first });
   const segments = [segment(0, 0.4), segment(0.4, 0.8), segment(0.8, 1.2)];
   assert.equal(converter.needs(segments[0]!), true);

@@ -8,7 +8,7 @@ import type { AudioConversion, Media, MediaPart } from "../../../src/remux/contr
 import { openTsFile } from "../../../src/remux/ts-file.ts";
 import { readPiece } from "../../../src/remux/ts-interleave.ts";
 import { TsMuxer } from "../../../src/remux/ts-muxer.ts";
-import { readCodecScript } from "../../../src/runtime/codec-scripts.ts";
+import { readCodecProgram } from "../../../src/runtime/codec-scripts.ts";
 import { memoryAccess } from "../media-checks.ts";
 import { tsSegment } from "../segments.ts";
 import { SYNTHETIC_TRACKS, syntheticPackets } from "../synthetic-ts.ts";
@@ -18,7 +18,7 @@ import { ac3Tone } from "./encoded-sound.ts";
 const CONVERSION: AudioConversion = { all: true, mp3: false, ac3: false, isHls: true, channels: 2 };
 const SECONDS = 2.88;
 const tone = await ac3Tone(SECONDS);
-const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecScript));
+const transcoder = new AudioTranscoder(new BuiltinCodecs(readCodecProgram));
 const packets = syntheticPackets(SECONDS);
 const [video, aac] = SYNTHETIC_TRACKS;
 const TRACKS = [video!, { codec: "ac3", language: "ger", sampleRate: 48000 }, aac!] as const;
