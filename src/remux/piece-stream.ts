@@ -114,13 +114,17 @@ function iteratorOf(
   return Symbol.asyncIterator in ranges ? ranges[Symbol.asyncIterator]() : ranges[Symbol.iterator]();
 }
 
-/** Returns all bytes of a stream as one array, and its chunks to `pool`. The caller bounds the stream. */
+/**
+ * Returns all bytes of a stream as one array that keeps no other memory, and its chunks to `pool`: a buffer of the pool is several
+ * times as large as a slice of sound, which may stay in a cache. The caller bounds the stream.
+ */
 export async function streamBytes(
   stream: ReadableStream<Uint8Array<ArrayBuffer>>,
   pool?: BufferPool,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const parts = await streamChunks(stream);
-  if (parts.length === 1) return parts[0]!;
+  const [first] = parts;
+  if (parts.length === 1 && first!.length === first!.buffer.byteLength) return first!;
   const bytes = concatBytes(parts);
   for (const part of parts) pool?.give(part);
   return bytes;

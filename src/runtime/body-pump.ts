@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 
-/** Size of the read buffer of a long body; each response has one and reuses it. */
+/** The largest read buffer of a long body; each response has one and reuses it. */
 const BUFFER_BYTES = 256 * 1024;
 /** Bodies with a shorter length are read without a buffer: it would cost more than it saves. */
 const LONG_BODY_BYTES = 64 * 1024;
@@ -61,7 +61,7 @@ export async function pumpBody(
 function readerOf(body: ReadableStream<Uint8Array>, length: number): BodyReader {
   const reader = length === 0 || length >= LONG_BODY_BYTES ? byobReader(body) : undefined;
   if (reader === undefined) return chunkReader(body);
-  let buffer = new ArrayBuffer(BUFFER_BYTES);
+  let buffer = new ArrayBuffer(length === 0 ? BUFFER_BYTES : Math.min(length, BUFFER_BYTES));
   return {
     isReused: true,
     async next() {

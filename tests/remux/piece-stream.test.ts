@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deferred } from "../../src/async/deferred.ts";
+import { BufferPool } from "../../src/base/buffer-pool.ts";
 import type { RandomAccess, SequentialReader } from "../../src/base/byte-source.ts";
 import { type PlannedRange, pieceStream, streamBytes } from "../../src/remux/piece-stream.ts";
 import { connect, Remuxer } from "../../src/remux/remuxer.ts";
@@ -71,6 +72,20 @@ test("pieceStream: chunks hold whole packets if the range states their distance"
   const end = 3000 * 188;
   await streamBytes(stream(file, [{ start: 0, end, until: end, unitBytes: 188 }]));
   assert.deepEqual(file.seen.reads, [1394 * 188, 1394 * 188, 212 * 188]);
+});
+
+test("streamBytes: what it returns keeps no buffer of the pool", async () => {
+  const pool = new BufferPool();
+  const chunk = pool.take(70 * KIB);
+  const chunks = new ReadableStream<typeof chunk>({
+    start(controller) {
+      controller.enqueue(chunk);
+      controller.close();
+    },
+  });
+  const bytes = await streamBytes(chunks, pool);
+  assert.deepEqual([bytes.length, bytes.buffer.byteLength], [70 * KIB, 70 * KIB]);
+  assert.equal(pool.take(70 * KIB).buffer, chunk.buffer);
 });
 
 test("pieceStream: a source without sequential reads is read at positions", async () => {

@@ -1,6 +1,6 @@
 import { BufferPool } from "../../base/buffer-pool.ts";
 import type { AbortSignalLike } from "../../base/byte-source.ts";
-import { trimOldest } from "../../base/trim-oldest.ts";
+import { concatBytes } from "../../base/bytes.ts";
 import type { AudioConversion } from "../contract.ts";
 import type { SourceTrack } from "../media-tracks.ts";
 import {
@@ -82,9 +82,9 @@ export function asAac(track: SourceTrack, { config, sampleRate, channels }: Tran
   };
 }
 
-/** Identifies the packets of a segment of which slices are requested. */
-function sliceKey(tracks: readonly SourceTrack[], { startSeconds, sliceSeconds }: SegmentBounds): string {
-  return sliceSeconds ? `${tracks.map(({ id }) => id)} ${startSeconds}` : "";
+/** Identifies the packets of a segment. */
+function segmentKey(tracks: readonly SourceTrack[], { startSeconds }: SegmentBounds): string {
+  return `${tracks.map(({ id }) => id)} ${startSeconds}`;
 }
 
 /** Returns the indexes of the packets that are converted, `[from, to)`. */
@@ -97,9 +97,20 @@ function sliceOf(packets: readonly TsMuxPacket[], { sliceSeconds }: SegmentBound
   return [firstFrom(from), firstFrom(to)];
 }
 
-/** How many segments keep their packets for further slices, and the most bytes of each: 6 s of uncompressed stereo. */
-const KEPT_SEGMENTS = 2;
-const KEPT_BYTES = 1.5 * 1024 * 1024;
+/** Packets that are kept for further slices of their segments: 20 s of uncompressed stereo, a segment of each of ten tracks of AC-3. */
+const KEPT_BYTES = 4 * 1024 * 1024;
+
+/** Copies the packets of one batch to one piece of memory, and returns theirs: it is four times as much, and conversion takes a while. */
+function copyPackets(packets: readonly TsMuxPacket[]): TsMuxPacket[] {
+  const bytes = concatBytes(packets.map(({ data }) => data));
+  let at = 0;
+  return packets.map(({ memory, ...packet }) => {
+    const data = bytes.subarray(at, at + packet.data.length);
+    at += data.length;
+    memory?.release();
+    return { ...packet, data };
+  });
+}
 
 /** Reads packets, and AAC in place of the audio that is transcoded. */
 class TranscodingReader implements PacketReader {
@@ -108,8 +119,11 @@ class TranscodingReader implements PacketReader {
   readonly #plans: ReadonlyMap<SourceTrack, Transcoded>;
   /** The start times of the segments. */
   readonly #cuts: readonly number[];
-  /** The packets of segments of which slices are requested one after the other; the oldest is first. */
-  readonly #sliced = new Map<string, readonly TsMuxPacket[]>();
+  /** The packets of segments of which slices are requested one after the other, with their bytes; the oldest is first. */
+  readonly #sliced = new Map<string, { readonly packets: readonly TsMuxPacket[]; readonly bytes: number }>();
+  #keptBytes = 0;
+  /** The memory for the output of slices that are not read. */
+  #pool = new BufferPool();
 
   constructor(
     reader: PacketReader,
@@ -129,9 +143,11 @@ class TranscodingReader implements PacketReader {
     signal?: AbortSignalLike,
   ): Promise<Demux> {
     const originals = tracks.map((track) => this.#original(track));
-    const known = segments.length === 1 && this.#sliced.get(sliceKey(originals, segments[0]!));
-    if (known) return this.#known(tracks, known, segments[0]!, signal);
+    const [first] = segments;
+    const known = first?.sliceSeconds && this.#sliced.get(segmentKey(originals, first));
+    if (known) return this.#known(tracks, known.packets, first, signal);
     const { demuxer, ...rest } = await this.#reader.demux(originals, segments, signal);
+    this.#pool = rest.pool;
     return { ...rest, demuxer: connect(demuxer, this.#stage(tracks, segments, signal)) };
   }
 
@@ -145,7 +161,9 @@ class TranscodingReader implements PacketReader {
     let next = 0;
     return new Remuxer({
       transform: async ({ packets, endsSegment }) => {
-        held.push(...packets);
+        const isConverted = ({ track }: TsMuxPacket) => this.#plans.has(tracks[track]!);
+        held.push(...packets.filter((packet) => !isConverted(packet)));
+        held.push(...copyPackets(packets.filter(isConverted)));
         if (!endsSegment) return [];
         const read = held;
         const bounds = segments[Math.min(next++, segments.length - 1)]!;
@@ -167,21 +185,23 @@ class TranscodingReader implements PacketReader {
       { packets: await this.#replaced(tracks, packets, bounds, stopped), endsSegment: true },
     ];
     const demuxer = new Remuxer<Uint8Array<ArrayBuffer>, PacketBatch>({ transform: () => [], flush });
-    return { ranges: () => [], demuxer, pool: new BufferPool() };
+    return { ranges: () => [], demuxer, pool: this.#pool };
   }
 
   #keep(tracks: readonly SourceTrack[], packets: readonly TsMuxPacket[], bounds: SegmentBounds): void {
     const bytes = packets.reduce((sum, { data }) => sum + data.length, 0);
-    if (!bounds.sliceSeconds || bytes > KEPT_BYTES) return;
-    const copies = packets.map(({ memory: _, ...packet }) => ({ ...packet, data: packet.data.slice() }));
-    this.#sliced.set(
-      sliceKey(
-        tracks.map((track) => this.#original(track)),
-        bounds,
-      ),
-      copies,
+    const key = segmentKey(
+      tracks.map((track) => this.#original(track)),
+      bounds,
     );
-    trimOldest(this.#sliced, KEPT_SEGMENTS);
+    if (!bounds.sliceSeconds || bytes > KEPT_BYTES || this.#sliced.has(key)) return;
+    this.#keptBytes += bytes;
+    for (const [oldest, kept] of this.#sliced) {
+      if (this.#keptBytes <= KEPT_BYTES) break;
+      this.#sliced.delete(oldest);
+      this.#keptBytes -= kept.bytes;
+    }
+    this.#sliced.set(key, { packets, bytes });
   }
 
   async #replaced(
@@ -206,7 +226,6 @@ class TranscodingReader implements PacketReader {
       };
       for (const frame of await this.#transcoder.run(transcoded.plan, run, signal))
         packets.push({ ...frame, track: index });
-      for (const { memory } of own) memory?.release();
     }
     return packets;
   }
@@ -247,6 +266,9 @@ class TranscodingReader implements PacketReader {
       startSeconds: index === 1 ? Number.NEGATIVE_INFINITY : this.#cuts[index - 1]!,
       endSeconds: startSeconds,
     };
-    return this.#reader.tail(track, previous, PREROLL_SECONDS, signal);
+    const kept = this.#sliced.get(segmentKey([track], previous))?.packets;
+    const packets = kept ?? (await this.#reader.tail(track, previous, 2 * PREROLL_SECONDS, signal));
+    // The same packets, wherever they come from.
+    return packets.filter(({ ptsSeconds }) => ptsSeconds >= startSeconds - PREROLL_SECONDS);
   }
 }
