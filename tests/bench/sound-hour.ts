@@ -1,5 +1,5 @@
-// `bun tests/bench/sound-hour.ts [--minutes 60]`: plays a film with AC-3 in Chromium for an hour and prints how far sound and picture are
-// apart at the start and at the end, and the gaps and silences in the sound that the player got.
+// `bun tests/bench/sound-hour.ts [--minutes 60] [--rate 1]`: plays a film with AC-3 in Chromium for an hour and prints how far sound and
+// picture are apart at the start, every five minutes and at the end, and the gaps and silences in the sound that the player got.
 import { appendFile, mkdir } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { chromium, type Page } from "playwright-core";
@@ -12,12 +12,16 @@ import { tempFolder, torrentOf } from "../parts/torrent-files.ts";
 import { LAUNCH } from "../web/chromium-launch.ts";
 import { type Recorder, recordAppends } from "../web/sound-recorder.ts";
 
-const { values } = parseArgs({ options: { minutes: { type: "string", default: "60" } } });
+const { values } = parseArgs({
+  options: { minutes: { type: "string", default: "60" }, rate: { type: "string", default: "1" } },
+});
 const inits = new Map<string, Uint8Array>();
 const seconds = 60 * Number(values.minutes);
+const rate = Number(values.rate);
 /** The sound repeats after this time. */
 const LOOP_SECONDS = 57.6;
 const POLL_MS = 10_000;
+const JUDGED_EVERY_SECONDS = 300;
 
 const scratch = await tempFolder("sound-hour");
 await mkdir(scratch.file("films"));
@@ -28,7 +32,9 @@ const picture = ["-f", "lavfi", "-i", `testsrc2=size=160x90:rate=25:duration=${s
 const encoded = "-ac 2 -c:v libx264 -preset ultrafast -g 50 -bf 2 -pix_fmt yuv420p -c:a ac3 -b:a 192k";
 const looped = ["-stream_loop", "-1", "-i", loop, "-t", String(seconds)];
 await run("ffmpeg", ["-v", "error", ...picture, ...looped, ...encoded.split(" "), film]);
-const source = (await soundOf(loop)).samples;
+// Twice, because a part can begin before the end of the loop and end after it.
+const once = (await soundOf(loop)).samples;
+const source = Float32Array.from([...once, ...once]);
 const hashes = await frameHashes(film);
 const torrent = await torrentOf(film, 256 * 1024, scratch.file("film.torrent"));
 const seeder = await startSeeder(torrent, scratch.file("films"));
@@ -42,24 +48,36 @@ try {
   await page.fill("#link", `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${seeder.port}`);
   await page.click("#play");
   const [sound, pictures] = [scratch.file("sound.mp4"), scratch.file("pictures.mp4")];
-  const ends: { readonly audio: string; readonly video: string }[] = [];
+  const judged: { readonly playedSeconds: number; readonly audio: string; readonly video: string }[] = [];
   let playedSeconds = 0;
-  for (const until = Date.now() + 1000 * seconds; Date.now() < until && playedSeconds < seconds - 15; ) {
+  await page.waitForFunction(() => document.querySelector("video")!.currentTime > 0);
+  await page.evaluate((speed) => {
+    document.querySelector("video")!.playbackRate = speed;
+  }, rate);
+  const until = Date.now() + (1000 * seconds) / rate;
+  while (Date.now() < until && playedSeconds < seconds - 15) {
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     const taken = { audio: await take(page, "audio"), video: await take(page, "video") };
     for (const part of taken.audio) await appendFile(sound, part);
     if (taken.audio.length > 0 && taken.video.length > 0) {
-      const pair = { audio: `${sound}.${ends.length}.mp4`, video: `${pictures}.${ends.length}.mp4` };
+      const pair = {
+        playedSeconds,
+        audio: `${sound}.${playedSeconds}.mp4`,
+        video: `${pictures}.${playedSeconds}.mp4`,
+      };
       for (const kind of ["audio", "video"] as const)
         for (const part of [inits.get(kind)!, taken[kind].at(-1)!]) await appendFile(pair[kind], part);
-      ends[Math.min(1, ends.length)] = pair;
+      // The last one is replaced until it is far enough from the one before it.
+      const isFar =
+        judged.length < 2 ||
+        judged.at(-1)!.playedSeconds - judged.at(-2)!.playedSeconds >= JUDGED_EVERY_SECONDS;
+      judged[isFar ? judged.length : judged.length - 1] = pair;
     }
     playedSeconds = await page.evaluate(() => document.querySelector("video")!.currentTime);
   }
   const stalls = await page.evaluate(() => (globalThis as never as { stalls: number }).stalls);
   console.log(`played ${playedSeconds.toFixed(1)} s; stalls after the start: ${stalls}`);
-  for (const [i, name] of ["start", "end"].entries())
-    if (ends[i]) console.log(`sound minus picture at the ${name}: ${await offset(ends[i])}`);
+  for (const pair of judged) console.log(`after ${pair.playedSeconds.toFixed(0)} s: ${await offset(pair)}`);
   const times = (
     await run("ffprobe", ["-v", "error", "-show_entries", "packet=pts_time", "-of", "csv=p=0", sound])
   )
@@ -110,10 +128,7 @@ async function offset({ audio, video }: { audio: string; video: string }): Promi
   const filmSeconds = heard.seconds - (shown - frame / 25);
   const at = (((filmSeconds % LOOP_SECONDS) + LOOP_SECONDS) % LOOP_SECONDS) * JUDGED_RATE + skip;
   const { correlation, offsetSeconds } = match(source, part, Math.round(at));
-  return `${(-1000 * offsetSeconds).toFixed(1)} ms (correlation ${correlation.toFixed(3)})`.replace(
-    " ms (",
-    " (",
-  );
+  return `sound minus picture ${(-1000 * offsetSeconds).toFixed(1)} ms, correlation ${correlation.toFixed(3)}, of ${filmSeconds.toFixed(1)} s in the film`;
 }
 
 async function silences(path: string): Promise<string> {
