@@ -12,7 +12,7 @@ const { values } = parseArgs({ options: { changes: { type: "string", default: "3
 const MIB = 1024 * 1024;
 const CHANNELS = 3;
 
-/** A running mpv that is told over its socket what to play, without a window and without sound. */
+/** A running mpv without a window and without sound. It receives commands over its socket. */
 class Mpv {
   readonly #process: RunningProcess;
   readonly #socket: ReturnType<typeof connect>;
