@@ -10,7 +10,7 @@ import {
 } from "../../media/ts-packet.ts";
 import { nextUnit } from "../../media/ts-units.ts";
 
-/** A frame of silence: 48 kHz, two channels. */
+/** A frame of silence: 48 kHz, two channels unless noted. */
 interface SilentFrame {
   readonly bytes: Uint8Array;
   readonly ticks: number;
@@ -23,6 +23,16 @@ const AC3 =
   "2223jx4YAAAAAABtfPnz5tttttvHjwAAAANr58+fNttttt48eGAAAAAAAbXz58+bbbbbbx48AAAADa+fPnzbbbbbePHhgAAAAAAG18+fPm2222" +
   "28ePAAAAA2vnz58222223jx4YAAAAAABtfPnz5tttttvHjwAAAANr58+fNttttt48eGAAAAAAAbXz58+bbbbbbx48AAAADa+fPnzbbbbbePHgA" +
   "AAAAAAAADiVg==";
+/** 32 kbit/s, made in the same way. */
+const EAC3 =
+  "C3cAPzSHwAAgAAAAOIAABAQEAQEBAY+fPnz58+fPnz59/zq+fPnz58+fPnx/zq+fPnz58+fPnwAAAd41rWtAAdrWsAAAO8a1rWgAO1rWAAAHeNa1" +
+  "rQAHa1rAAADvGta1oADta1gAAB3jWta0AB2tawAAA7xrWtaAA7WtYAAA1cQ=";
+/** One channel, made in the same way (ETSI TS 102 114). */
+const DTS =
+  "f/6AAfw8D/A0wAE4AAHvgyZjbYAABAAAAAA911y5cuXXXve972zNVAAAAAAAAAAAgQIECBAgQAAAAAAAAAAAAAAAAAAAAAAAAAAJJJJIiIiIiIiI" +
+  "iIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAACIiIiIiIiIiJJJJJJJJJJJJJJJJJJJJJJJJFVVqqqqqgAAAAAAAAAAAAAAAAAAkkkkiI" +
+  "iIiIiIiIgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAIiIiIiIiIiIkkkkkkkkkkkkkkkkkkkkkkkkVVWqqqqqAAAAAAAAAAAAAAAAAA" +
+  "D//wAA==";
 /** ADTS with a raw data block of two empty channels (ISO 14496-3 1.A.2). */
 const AAC = "//FMgAG//CEQBGCMHA==";
 /** 64 kbit/s, layer II: no sub-band has bits (ISO 11172-3 2.4.1.6). */
@@ -31,6 +41,8 @@ MP2.set([0xff, 0xfd, 0x44, 0x00]);
 
 const FRAMES: Readonly<Record<string, SilentFrame>> = {
   ac3: { bytes: latin1Bytes(atob(AC3)), ticks: 2_880, streamId: 0xbd },
+  eac3: { bytes: latin1Bytes(atob(EAC3)), ticks: 2_880, streamId: 0xbd },
+  dts: { bytes: latin1Bytes(atob(DTS)), ticks: 960, streamId: 0xbd },
   aac: { bytes: latin1Bytes(atob(AAC)), ticks: 1_920, streamId: 0xc0 },
   mp2: { bytes: MP2, ticks: 2_160, streamId: 0xc0 },
 };
