@@ -180,6 +180,41 @@ export const guideMethods = [
     },
   }),
   controlMethod({
+    name: "get_epg_review",
+    summary:
+      "Lists the channels for which no channel of the guides fits for certain, or only one with a similar name",
+    isExtra: true,
+    ...PRIVATE,
+    params: z.object({}),
+    result: z.object({
+      channels: z
+        .array(
+          z.object({
+            item_id: z.int(),
+            title: z.string(),
+            channel: channelResult
+              .nullable()
+              .describe("Used because its name is similar; null: none is used"),
+            candidates: z.array(channelResult).describe("The most similar ones, at most 3"),
+          }),
+        )
+        .describe("At most 100, one item of each channel"),
+      count: z.int().describe("The number of all such channels"),
+    }),
+    async run(_, { library }) {
+      const { channels, count } = await library.reviewGuide();
+      return {
+        channels: channels.map(({ item, used, candidates }) => ({
+          item_id: item.id,
+          title: item.displayTitle || item.title,
+          channel: used ? presentChannel(used) : null,
+          candidates: candidates.map(presentChannel),
+        })),
+        count,
+      };
+    },
+  }),
+  controlMethod({
     name: "set_epg_match",
     summary: "Chooses the guide's channel of an item and of every other source of the same channel",
     isExtra: true,

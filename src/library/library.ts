@@ -20,6 +20,7 @@ import type { BroadcastRefresher } from "./external-refresher.ts";
 import { createGuide } from "./guide/guide.ts";
 import type { Guide } from "./guide/guide-contract.ts";
 import { exportedChannelId, exportGuide } from "./guide/guide-export.ts";
+import { type GuideReview, reviewGuide } from "./guide/guide-review.ts";
 import { type FoundProgrammes, searchProgrammes } from "./guide/programme-search.ts";
 import { type Reminder, reminderOf } from "./guide/reminder.ts";
 import { guidesOf } from "./guides.ts";
@@ -57,6 +58,8 @@ export interface Library {
   exportGuide(query: ItemQuery): ReadableStream<Uint8Array>;
   /** Searches the present and later programmes of the enabled items for a text in their titles and subtitles. */
   searchProgrammes(query: string): Promise<FoundProgrammes>;
+  /** Lists the channels whose channel in the guides is uncertain. */
+  reviewGuide(): Promise<GuideReview>;
   /** Returns a calendar file for the programme of an item that starts at `start`, if there is one; `url` plays the channel. */
   reminder(item: Item, start: UnixSeconds, url: string): Promise<Reminder | undefined>;
   /**
@@ -155,6 +158,7 @@ export async function createLibrary(dependencies: LibraryDependencies): Promise<
     guide,
     exportGuide: (query) => exportGuide({ items, guide, clock }, query),
     searchProgrammes: (query) => searchProgrammes({ items, guide, clock }, query),
+    reviewGuide: () => reviewGuide({ items, guide, clock }),
     reminder: (item, start, url) => reminderOf({ items, guide, clock }, item, start, url),
     importPlaylist,
     exportedNames: (item, base) => ({

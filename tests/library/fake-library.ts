@@ -12,6 +12,7 @@ import type {
   Task,
 } from "../../src/library/contract.ts";
 import type { Guide, GuideSource } from "../../src/library/guide/guide-contract.ts";
+import { reviewGuide } from "../../src/library/guide/guide-review.ts";
 import { searchProgrammes } from "../../src/library/guide/programme-search.ts";
 import { reminderOf } from "../../src/library/guide/reminder.ts";
 import type { ImportOptions } from "../../src/library/import.ts";
@@ -103,6 +104,7 @@ export function fakeLibrary(): FakeLibrary {
     exportGuide: () => new Blob(["<tv></tv>\n"]).stream(),
     searchProgrammes: (query) =>
       searchProgrammes({ items: library.items, guide: library.guide, clock: new FakeClock() }, query),
+    reviewGuide: () => reviewGuide({ items: library.items, guide: library.guide, clock: new FakeClock() }),
     reminder: (item, start, url) =>
       reminderOf({ items: library.items, guide: library.guide, clock: new FakeClock() }, item, start, url),
     exportedNames: ({ id, tvgId, tvgLogo }) => ({ channelId: tvgId || `item.${id}`, logo: tvgLogo }),
@@ -154,6 +156,7 @@ function fakeGuide(): Guide {
     refresh: () => 1,
     match,
     candidates: () => [channel],
+    isChosen: ({ id }) => chosen.has(id),
     async choose({ id }, key) {
       if (key === undefined) chosen.delete(id);
       else chosen.set(id, key);

@@ -93,6 +93,25 @@ test("get_epg_match, set_epg_match: show and change the channel of an item", asy
   assert.equal((await control("get_epg_match", { id: other.id })).result.channel, null);
 });
 
+test("get_epg_review: the channels without a certain guide, until the user has chosen", async () => {
+  const { control, other, library } = await guideApp();
+  await library.items.add({
+    title: "Film",
+    isLive: 0,
+    content: { ...other.content, url: "http://x.example/c" },
+  });
+  const { result } = await control("get_epg_review");
+  const channel = { key: "1/news", id: "news", names: ["News"] };
+  assert.deepEqual(result, {
+    channels: [{ item_id: other.id, title: "Other", channel: null, candidates: [channel] }],
+    count: 1,
+  });
+  await control("set_epg_match", { id: other.id, channel: "none" });
+  assert.deepEqual((await control("get_epg_review")).result, { channels: [], count: 0 });
+  await control("set_epg_match", { id: other.id, channel: "auto" });
+  assert.equal((await control("get_epg_review")).result.count, 1);
+});
+
 test("/epg.xml and /epg.xml.gz: the guide for players, closed to pages of other sites", async () => {
   const { call } = await guideApp();
   const plain = await call("/epg.xml");

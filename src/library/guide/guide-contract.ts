@@ -52,6 +52,8 @@ export interface Guide {
   match(item: Item): GuideMatch | undefined;
   /** The channels that resemble an item most, best first, for the user to choose from. */
   candidates(item: Item, query: string): readonly GuideChannel[];
+  /** Returns true if the user has chosen a channel, or no guide, for the item. */
+  isChosen(item: Item): boolean;
   /** Stores the user's choice for an item and every item of the same channel; null: no guide. undefined: automatic. */
   choose(item: Item, key: string | null | undefined): Promise<void>;
   /** The present programme of an item and the next one. Empty if the item has no channel. */

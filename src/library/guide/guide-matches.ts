@@ -76,6 +76,10 @@ export class GuideMatches {
     return this.#matching().candidates(named, MAX_CANDIDATES);
   }
 
+  isChosen(item: Item): boolean {
+    return this.#choices.size > 0 && this.#choices.has(this.#parts.items.figures(item).hash);
+  }
+
   /** See `Guide.choose`. */
   async choose(item: Item, key: string | null | undefined): Promise<void> {
     const { hash } = this.#parts.items.figures(item);

@@ -155,6 +155,10 @@ class FileGuide implements Guide {
     return this.#matches.candidates(item, query);
   }
 
+  isChosen(item: Item): boolean {
+    return this.#matches.isChosen(item);
+  }
+
   choose(item: Item, key: string | null | undefined): Promise<void> {
     return this.#matches.choose(item, key);
   }

@@ -93,7 +93,7 @@ const ROUTES: readonly (readonly [kind: TargetKind, path: string])[] = [
 
 const METHODS_FOR_TELEVISIONS = [
   ...["epg_source_get_list", "epg_source_add", "epg_source_update", "epg_source_delete"],
-  ...["get_epg_match", "set_epg_match", "search_epg"],
+  ...["get_epg_match", "get_epg_review", "set_epg_match", "search_epg"],
   ...["get_channel_sources", "set_channel_sources", "catch_up_list", "catch_up_set"],
   ...["recording_list", "recording_add", "recording_stop", "recording_convert", "recording_delete"],
   ...["recording_series_list", "recording_series_add", "recording_series_delete"],

@@ -14,6 +14,7 @@ import { programmeRow } from "./programme-row.js";
  *   problem: string | null,
  * }} Source
  * @typedef {{ key: string, id: string, names: string[] }} Channel
+ * @typedef {{ item_id: number, title: string, channel: Channel | null, candidates: Channel[] }} Uncertain
  * @typedef {import("./programme-row.js").Programme & { item_id: number, item_title: string }} Found
  */
 
@@ -49,7 +50,8 @@ export function connectGuide(button, live, started) {
     ).split("{address}");
     const hint = make("p", { class: "hint" }, before, make("code", {}, appUrl("epg.xml.gz")), after);
     const search = programmeSearch(api, (error) => dialog.problem(error));
-    const dialog = openDialog(t("Programme guides"), search, list, form, hint, buttons);
+    const review = make("details", { hidden: true });
+    const dialog = openDialog(t("Programme guides"), search, list, form, review, hint, buttons);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       run(async () => {
@@ -70,6 +72,18 @@ export function connectGuide(button, live, started) {
     async function show() {
       const sources = /** @type {Source[]} */ (await api.call("epg_source_get_list"));
       list.replaceChildren(...sources.map((source) => sourceRow(source, api, () => run(async () => {}))));
+      const { channels, count } = await api.call("get_epg_review");
+      review.hidden = count === 0;
+      review.replaceChildren(
+        make("summary", {}, t("Channels without a certain guide: {number}", { number: count })),
+        make(
+          "ul",
+          { class: "guide-sources programmes" },
+          .../** @type {Uncertain[]} */ (channels).map((each) =>
+            uncertainRow(each, api, () => run(async () => {})),
+          ),
+        ),
+      );
     }
     /** The refreshes when the sources were read last, as JSON. @type {string | undefined} */
     let shown;
@@ -162,9 +176,32 @@ function sourceRow({ id, url, origin, last_update: at, channels, programmes, pro
 }
 
 /**
+ * A channel of the playlist for which the user may choose one of the guides.
+ *
+ * @param {Uncertain} channel
+ * @param {EngineApi} api
+ * @param {() => void} changed
+ */
+function uncertainRow({ item_id: id, title, channel, candidates }, api, changed) {
+  const similar = candidates.map(nameOf).join(", ");
+  const note =
+    channel !== null
+      ? t("Shows the guide of {channel}, whose name is similar.", { channel: nameOf(channel) })
+      : similar === ""
+        ? t("No channel of the guides has a similar name.")
+        : t("Similar: {channels}", { channels: similar });
+  return make(
+    "li",
+    {},
+    make("div", { class: "guide-source" }, make("bdi", {}, title), make("small", {}, note)),
+    action(t("Choose…"), () => openChannelChoice({ id, title }, { api, notify() {}, reload: changed })),
+  );
+}
+
+/**
  * Opens a dialog in which the user chooses the guide's channel of an item.
  *
- * @param {import("./playlist-source.js").ListItem} item
+ * @param {{ id: number, title: string }} item
  * @param {{ api: EngineApi, notify: (text: string) => void, reload: () => void }} options
  */
 export async function openChannelChoice({ id, title }, { api, notify, reload }) {
