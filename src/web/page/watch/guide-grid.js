@@ -33,7 +33,8 @@ const LOAD_THROTTLE_MS = 80;
  * @typedef {{
  *   page: (from: number, offset: number, limit: number) => Promise<{ total: number, items: readonly ListItem[] }>,
  *   play: (item: ListItem) => void,
- * }} GridOptions `from`: UNIX time from which programmes are wanted
+ *   record: ((item: ListItem) => void) | undefined,
+ * }} GridOptions `from`: UNIX time from which programmes are wanted; `record`: undefined if this page may not record
  */
 
 /**
@@ -41,7 +42,7 @@ const LOAD_THROTTLE_MS = 80;
  *
  * @param {GridOptions} options
  */
-export function openGuideGrid({ page, play }) {
+export function openGuideGrid({ page, play, record }) {
   const rem = Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
   const rowHeight = Math.round(ROW_REM * rem);
   const hourWidth = Math.round(HOUR_REM * rem);
@@ -111,6 +112,7 @@ export function openGuideGrid({ page, play }) {
         "div",
         { class: "dialog-buttons" },
         action(t("Close"), () => details.close()),
+        record && action(t("Record…"), () => record(item)),
         action(
           t("Watch the channel"),
           () => {

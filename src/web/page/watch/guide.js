@@ -6,7 +6,9 @@ import { action, field, make, select } from "../parts/dom.js";
 import { agoText } from "../parts/figures.js";
 import { appUrl } from "../parts/place.js";
 import { t } from "../parts/text.js";
+import { showToast } from "../parts/toast.js";
 import { programmeRow } from "./programme-row.js";
+import { openRecordDialog } from "./recordings.js";
 
 /**
  * @typedef {{
@@ -50,7 +52,7 @@ export function connectGuide(button, live, started) {
     ).split("{address}");
     const hint = make("p", { class: "hint" }, before, make("code", {}, appUrl("epg.xml.gz")), after);
     const search = programmeSearch(api, (error) => dialog.problem(error));
-    const review = make("details", { hidden: true });
+    const review = make("details", { class: "hint", hidden: true });
     const dialog = openDialog(t("Programme guides"), search, list, form, review, hint, buttons);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -130,7 +132,13 @@ function programmeSearch(api, failed) {
     try {
       const found = await api.call("search_epg", { query: query.value });
       const programmes = /** @type {Found[]} */ (found.programmes);
-      results.replaceChildren(...programmes.map((each) => programmeRow(each, each.item_id, each.item_title)));
+      results.replaceChildren(
+        ...programmes.map((each) => {
+          const [id, title] = [each.item_id, each.item_title];
+          const record = () => openRecordDialog({ id, title }, { api, notify: showToast });
+          return programmeRow(each, id, title, action(t("Record…"), record));
+        }),
+      );
       note.textContent = !found.is_complete
         ? t("There may be more. Enter a longer part of the title.")
         : programmes.length === 0
@@ -194,7 +202,7 @@ function uncertainRow({ item_id: id, title, channel, candidates }, api, changed)
     "li",
     {},
     make("div", { class: "guide-source" }, make("bdi", {}, title), make("small", {}, note)),
-    action(t("Choose…"), () => openChannelChoice({ id, title }, { api, notify() {}, reload: changed })),
+    action(t("Choose…"), () => openChannelChoice({ id, title }, { api, notify: showToast, reload: changed })),
   );
 }
 

@@ -196,7 +196,7 @@ function recordingButtons(recording, change) {
 /**
  * Opens a dialog in which the user records a channel: now, or one of its next programmes.
  *
- * @param {import("./playlist-source.js").ListItem} item
+ * @param {{ id: number, title: string }} item
  * @param {{ api: EngineApi, notify: (text: string) => void }} options
  */
 export async function openRecordDialog({ id, title }, { api, notify }) {

@@ -26,7 +26,7 @@ import { connectKeys, connectMediaSession, showMedia } from "./player-keys.js";
 import { connectPlaylist } from "./playlist.js";
 import { itemWithNumber } from "./playlist-source.js";
 import { connectProfiles } from "./profiles.js";
-import { connectRecordings } from "./recordings.js";
+import { connectRecordings, openRecordDialog } from "./recordings.js";
 import { Resume } from "./resume.js";
 import { connectScreens } from "./screen-controls.js";
 import { SubtitleDelay } from "./subtitle-delay.js";
@@ -342,7 +342,12 @@ export function openPlace(root, live) {
   });
   const itemOf = (/** @type {string} */ id) => playlist.itemWithId(Number(id)).catch(() => undefined);
   byId("guide-grid", HTMLButtonElement).addEventListener("click", () =>
-    openGuideGrid({ page: playlist.guidePage, play: playItem }),
+    openGuideGrid({
+      ...{ page: playlist.guidePage, play: playItem },
+      record: page.add.hidden
+        ? undefined
+        : (item) => openRecordDialog(item, { api: playlist.api, notify: showToast }),
+    }),
   );
   connectFiles(page, root, {
     addList: (file) => playlist.addFile(file),
