@@ -391,6 +391,9 @@ describe("the playlist in Chromium", { timeout: 600_000 }, () => {
     await shot("share");
     const link = await page.inputValue("#share-link");
     assert.match(await (await fetch(link)).text(), /^#EXTM3U/);
+    await page.check("#share-alive");
+    assert.match(await page.inputValue("#share-link"), /[?&]skip_dead=1/);
+    await page.uncheck("#share-alive");
     await page.click("[data-tab=items]");
   });
 

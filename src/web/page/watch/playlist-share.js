@@ -19,6 +19,7 @@ export class Share {
   #link = byId("share-link", HTMLInputElement);
   #what = byId("share-what", HTMLElement);
   #form = byId("share-form", HTMLSelectElement);
+  #alive = byId("share-alive", HTMLInputElement);
   #player = byId("share-player", HTMLSelectElement);
   /** The address of this page on other devices. */
   #address = appUrl("");
@@ -31,6 +32,7 @@ export class Share {
     this.#what.append(this.#list);
     this.showLists([]);
     this.#form.addEventListener("change", () => this.#showLink());
+    this.#alive.addEventListener("change", () => this.#showLink());
     this.#player.addEventListener("change", () => this.#showShort());
     void this.#showShort();
     byId("share-copy", HTMLButtonElement).addEventListener("click", () => options.copy(this.#link.value));
@@ -100,6 +102,7 @@ export class Share {
     const chosen = this.#list.value;
     const query = new URLSearchParams(this.#form.value === "hls" ? { protocol: "hls" } : {});
     if (chosen === "favorites") query.set("favorites", "1");
+    if (this.#alive.checked) query.set("skip_dead", "1");
     const isPart = /^\d+$/.test(chosen);
     if (!isPart) query.set("format", "m3u");
     const path = isPart ? `playlist/${chosen}.m3u` : "playlist/get";
