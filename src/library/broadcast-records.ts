@@ -12,7 +12,8 @@ const text = v.pipe(v.string(), v.maxLength(MAX_TEXT));
 const texts = v.pipe(v.array(v.pipe(v.string(), v.maxLength(512))), v.maxLength(MAX_ENTRIES));
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(1));
 
-const optionsRecord: v.GenericSchema<unknown, BroadcastOptions> = v.object({
+/** `isRotated` counts for one start only. */
+const optionsEntries = {
   name: v.pipe(v.string(), v.minLength(1), v.maxLength(64)),
   source: v.nullable(text),
   isLooped: v.boolean(),
@@ -31,7 +32,13 @@ const optionsRecord: v.GenericSchema<unknown, BroadcastOptions> = v.object({
   bitsPerSecond: v.nullable(count),
   manifests: texts,
   addresses: texts,
-});
+  renditions: v.exactOptional(text),
+  variants: v.exactOptional(texts),
+  programmes: v.exactOptional(text),
+  // No option may be left out of the record.
+} satisfies Record<keyof Omit<BroadcastOptions, "isRotated">, unknown>;
+
+const optionsRecord: v.GenericSchema<unknown, BroadcastOptions> = v.object(optionsEntries);
 
 /** Creates the records in the library's store, with keys `broadcast/<name>`. */
 export function createBroadcastRecords(store: KeyValueStore, log: Log): BroadcastRecords {

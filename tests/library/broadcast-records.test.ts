@@ -5,6 +5,8 @@ import { createBroadcastRecords } from "../../src/library/broadcast-records.ts";
 import { fakeBroadcastOptions } from "../routes/fake-broadcasts.ts";
 import { MapStore } from "./map-store.ts";
 
+const QUALITIES = { renditions: "480p:1M", variants: ["udp://@:1234"], programmes: "1,2" };
+
 test("createBroadcastRecords: stores, replaces and deletes by name, across a restart", async () => {
   const store = new MapStore();
   const records = createBroadcastRecords(store, SILENT_LOG);
@@ -12,6 +14,7 @@ test("createBroadcastRecords: stores, replaces and deletes by name, across a res
     ...fakeBroadcastOptions("Nachrichten über alles"),
     relays: ["1.2.3.4:5"],
     bitsPerSecond: 8e6,
+    ...QUALITIES,
   });
   await records.keep(fakeBroadcastOptions("film"));
   await records.keep({
@@ -24,7 +27,12 @@ test("createBroadcastRecords: stores, replaces and deletes by name, across a res
   await records.keep(fakeBroadcastOptions("gone"));
   await records.forget("gone");
   assert.deepEqual(await createBroadcastRecords(store, SILENT_LOG).list(), [
-    { ...fakeBroadcastOptions("Nachrichten über alles"), relays: ["1.2.3.4:5"], bitsPerSecond: 8e6 },
+    {
+      ...fakeBroadcastOptions("Nachrichten über alles"),
+      relays: ["1.2.3.4:5"],
+      bitsPerSecond: 8e6,
+      ...QUALITIES,
+    },
     {
       ...fakeBroadcastOptions("film"),
       ...{ source: "/film.ts", isLooped: true, isStandby: true, successorPath: "/next.sluice" },
