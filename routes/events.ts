@@ -9,6 +9,7 @@ import { presentBroadcast } from "./control/broadcast.ts";
 import { presentDownload } from "./control/download.ts";
 import { presentActivity } from "./control/present-activity.ts";
 import { presentRecording } from "./control/recording.ts";
+import { presentRelay } from "./control/relay.ts";
 import { presentTaskStatus } from "./control/service-lists.ts";
 import { clientOf } from "./control/service-players.ts";
 import { DeviceEvents } from "./device-events.ts";
@@ -202,6 +203,7 @@ function sharedDescription(dependencies: EventDependencies) {
       sessions,
       transfers: await titles.name(transfers, library.items),
       broadcasts: (broadcasts?.list() ?? []).map((each) => presentBroadcast(each, isHost)),
+      relays: (dependencies.relays?.list() ?? []).map(presentRelay),
       // The chosen files can be thousands; download_list has them.
       downloads: downloaded.map(({ files: _, ...download }) => download),
       recordings: recordings?.list().map((each) => presentRecording(each, recordings, base)) ?? [],

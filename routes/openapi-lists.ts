@@ -126,7 +126,7 @@ export function listPaths(): Record<string, OpenApiPath> {
       get: operation(
         "events",
         "Engine",
-        "Sends sessions, transfers, broadcasts, recordings, downloads, tasks, speeds and log lines as they change, as server-sent events",
+        "Sends sessions, transfers, broadcasts, relays, recordings, downloads, tasks, speeds and log lines as they change, as server-sent events",
         [
           textParameter("token", "The access token; not needed on the engine's own host"),
           textParameter("session", "infohash/key: also sends the state of this session once a second"),

@@ -7,6 +7,7 @@ import type { AudioRequest } from "../src/remux/contract.ts";
 import type { TextSocket, TextSocketHandlers } from "../src/runtime/contract.ts";
 import { isForeignPage, isSameOrigin, pathPrefix } from "./http/access.ts";
 import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
+import { attachment } from "./http/responses.ts";
 import { createRoomRoutes, type Rooms, type ViewerSettings } from "./swarm.ts";
 
 /** What the page requests if the browser decodes only AAC and MP3. */
@@ -66,6 +67,12 @@ interface PageDependencies extends Pick<RouteDependencies, "engine" | "access"> 
   /** Introduces the viewers of a live stream to each other. */
   readonly rooms: Rooms;
   readonly viewers: ViewerSettings;
+  /** Makes a ZIP archive of the page for viewers, for another web server; resolves to undefined if the URL of the engine is not usable. */
+  readonly viewerArchive: (
+    assets: PageDependencies["assets"],
+    engine: string,
+    infohash: Infohash,
+  ) => Promise<Uint8Array<ArrayBuffer> | undefined>;
 }
 
 /** The PeerJS signaling server of the engine. */
@@ -92,7 +99,8 @@ export function createPageRoutes(dependencies: PageDependencies): Hono<RouteEnv>
       () => [], // The page shows why there is no stream.
     );
   };
-  addFiles(app, assets, digest, trackersOf);
+  const files = loadedOnce(assets);
+  addFiles(app, files, digest, trackersOf);
   // Links of deployed engines. The page fills its form and waits for the user, because any page may link here.
   app.get("/webui/player/:id", (c) => {
     const id = /^[0-9a-f]{40}/i.exec(c.req.param("id"))?.[0];
@@ -142,9 +150,32 @@ export function createPageRoutes(dependencies: PageDependencies): Hono<RouteEnv>
       lease.release();
     }
   });
+  app.get("/app/viewer-page/:name", async (c) => {
+    const infohash = parseInfohash(/^(.*)\.zip$/.exec(c.req.param("name"))?.[1] ?? "");
+    const archive =
+      infohash && (await dependencies.viewerArchive(files, c.req.query("engine") ?? "", infohash));
+    if (archive === undefined)
+      throw new SluiceError(
+        "bad_parameter",
+        "expected /app/viewer-page/<infohash>.zip?engine=URL, with the URL of the engine without password, query and fragment",
+      );
+    return c.body(archive, 200, { "content-type": "application/zip", ...attachment("viewer-page.zip") });
+  });
   addSignaling(app, signaling);
   app.route("/", createRoomRoutes(dependencies, dependencies.viewers));
   return app;
+}
+
+/** Returns a function that loads at its first call, and again after a failure. */
+function loadedOnce<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | undefined;
+  return () => {
+    loaded ??= load().catch((error) => {
+      loaded = undefined;
+      throw error;
+    });
+    return loaded;
+  };
 }
 
 /** Serves the files of the page, compressed if the browser accepts it. */
@@ -154,16 +185,11 @@ function addFiles(
   digest: PageDependencies["digest"],
   trackersOf: (c: Context<RouteEnv>, infohash: Infohash) => Promise<readonly string[]>,
 ): void {
-  let assets: ReturnType<PageDependencies["assets"]> | undefined;
   // Each file is compressed at its first request; there are as many entries as files.
   const sent = new Map<PageAsset, Promise<SentAsset>>();
   const prepare = async ({ text }: PageAsset) => ({ etag: `"${digest(text)}"`, packed: await gzip(text) });
   const serve: MiddlewareHandler<RouteEnv> = async (c, next) => {
-    assets ??= load();
-    const files = await assets.catch((error) => {
-      assets = undefined;
-      throw error;
-    });
+    const files = await load();
     const viewed = parseInfohash(/^\/watch\/([0-9a-f]{40})$/i.exec(c.req.path)?.[1] ?? "");
     const isViewer = viewed !== undefined;
     const path = isViewer ? VIEWER : c.req.path;

@@ -26,6 +26,7 @@ import { playlistGet, playlistSearch } from "./playlist-get.ts";
 import { playlistImport } from "./playlist-import.ts";
 import { playlistClear, trashMethods } from "./playlist-trash.ts";
 import { recordingMethods } from "./recording.ts";
+import { relayMethods } from "./relay.ts";
 import { accessMethods } from "./service-access.ts";
 import { analysisMethods } from "./service-analysis.ts";
 import { contentMethods } from "./service-content.ts";
@@ -72,7 +73,7 @@ export const CONTROL_SECTIONS: readonly {
   },
   { title: "External playlists", methods: externalPlaylistMethods },
   { title: "Accounts", methods: accountMethods },
-  { title: "Broadcasts", methods: broadcastMethods },
+  { title: "Broadcasts", methods: [...broadcastMethods, ...relayMethods] },
   { title: "Programme guides", methods: guideMethods },
   { title: "Catch-up", methods: catchUpMethods },
   { title: "Recordings", methods: recordingMethods },

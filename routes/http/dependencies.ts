@@ -1,4 +1,5 @@
 import type { Activity } from "../../src/activity/activity-contract.ts";
+import type { Infohash } from "../../src/base/ids.ts";
 import type { Network } from "../../src/base/network.ts";
 import type { CatchUp } from "../../src/catch-up/catch-up-contract.ts";
 import type { Cluster, EngineProxy } from "../../src/cluster/cluster-contract.ts";
@@ -35,6 +36,8 @@ export interface RouteDependencies {
   readonly drain?: () => void;
   /** Starts and stops broadcasts of this engine. If absent, broadcasting is unavailable. */
   readonly broadcasts?: BroadcastService;
+  /** Streams that the engine relays. If absent, it cannot relay streams. */
+  readonly relays?: RelayService;
   /** Lists and changes the settings. If absent, they cannot be changed while the engine runs. */
   readonly settings?: SettingsService;
   /** Makes a backup of the database, as text; the first chunk rejects with `too_many` while another one is made. If absent, there is no
@@ -194,6 +197,40 @@ export interface BroadcastService {
   /** Stops a broadcast and deletes its record. Rejects with `unknown_broadcast`. */
   stop(name: string): Promise<void>;
   list(): readonly BroadcastEntry[];
+  /** Makes a pass for a relay of a broadcast, which is secret. Rejects with `bad_parameter`. */
+  relayPass(name: string): Promise<string>;
+}
+
+/** A stream that this engine passes on to its viewers. */
+export interface RelayEntry {
+  readonly infohash: Infohash;
+  readonly link: string;
+  readonly hasPass: boolean;
+  /** Undefined until the stream is joined. */
+  readonly name: string | undefined;
+  /** Empty if it works. */
+  readonly problem: string;
+  /** The engine cannot join the stream. */
+  readonly isFailed: boolean;
+  readonly peers: number;
+  /** Peers that receive the stream from this engine. */
+  readonly children: number;
+  /** Undefined before the first piece. */
+  readonly behindMs: number | undefined;
+  readonly bytesPerSecondDown: number;
+  readonly bytesPerSecondUp: number;
+}
+
+/** The relays of this engine, which restart with it. */
+export interface RelayService {
+  /**
+   * Relays a stream. `pass`: the content of a relay pass. Resolves when its record is stored; joining continues in the background. Rejects with
+   * `bad_parameter` or `too_many`.
+   */
+  start(link: string, pass: string | undefined): Promise<RelayEntry>;
+  /** Ends a relay and deletes its record. Rejects with `bad_parameter`. */
+  stop(infohash: Infohash): Promise<void>;
+  list(): readonly RelayEntry[];
 }
 
 /** The settings of this engine: flags, variables and the config file. */

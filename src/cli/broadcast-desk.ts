@@ -24,6 +24,8 @@ export interface KeptBroadcastsDependencies {
   readonly records: BroadcastRecords;
   readonly clock: Clock;
   readonly log: Log;
+  /** Makes a pass for a relay of the stream. */
+  relayPass(name: string): Promise<string>;
   /** Validates options and converts them to a request for the engine. */
   requestOf(options: BroadcastOptions): Promise<BroadcastRequest>;
 }
@@ -102,6 +104,10 @@ export class KeptBroadcasts implements BroadcastService {
     starting?.abort();
     if (kept) this.#drop(kept);
     await broadcast?.stop();
+  }
+
+  relayPass(name: string): Promise<string> {
+    return this.#dependencies.relayPass(name);
   }
 
   list(): readonly BroadcastEntry[] {

@@ -10,8 +10,8 @@ import { type Arguments, usageError } from "./args.ts";
 import type { Context } from "./context.ts";
 import { diagnose } from "./diagnose.ts";
 import { doctorText } from "./doctor-text.ts";
-import { askEngine, urlOf } from "./running-engine.ts";
 import { openService } from "./service.ts";
+import { askEngine, urlOf } from "./status.ts";
 
 /** The DHT, the router and a proxy answer within this time or not at all. */
 const TRIAL_MS = 8_000;

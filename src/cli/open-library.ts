@@ -9,6 +9,7 @@ import { DownloadRecords } from "../downloads/download-records.ts";
 import { createBroadcastRecords } from "../library/broadcast-records.ts";
 import type { BroadcastRecords } from "../library/contract.ts";
 import { createLibrary, type Library, type LibraryDependencies } from "../library/library.ts";
+import { createRelayRecords, type RelayRecords } from "../library/relay-records.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import { createRecordings, type RecordingsDependencies } from "../recordings/recordings.ts";
 import type { OpenMedia } from "../remux/contract.ts";
@@ -27,6 +28,7 @@ export interface OpenLibrary {
   /** The engines that share the store; undefined if it is a store of this engine alone. */
   readonly cluster: EngineCluster | undefined;
   readonly broadcastRecords: BroadcastRecords;
+  readonly relayRecords: RelayRecords;
   readonly downloadRecords: DownloadRecords;
   /** Opens the recordings and the kept channels, which are played by `open`. Browsers get recordings by `openMedia`, peers those that are shared by `sharing`. */
   openChannelMedia(
@@ -92,9 +94,7 @@ export async function openLibrary(
     const recording = { ...runtime, store: ownStore, folder: place.folder, items: library.items };
     return {
       library,
-      store,
-      deviceId,
-      cluster,
+      ...{ store, deviceId, cluster, relayRecords: createRelayRecords(ownStore, log) },
       broadcastRecords: createBroadcastRecords(ownStore, log),
       downloadRecords: await DownloadRecords.load(ownStore, log),
       async openChannelMedia(open, openMedia, sharing) {

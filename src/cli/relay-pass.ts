@@ -27,9 +27,26 @@ const UNTIL_AT = 32;
 export async function writeRelayPass(
   { runtime, stdout }: Context,
   { dataDir }: Config,
-  named: string,
+  name: string,
   file: string,
 ): Promise<number> {
+  const { text, untilMs } = await makeRelayPass(runtime, dataDir, name);
+  await runtime.files.replace(resolve(file), new TextEncoder().encode(text));
+  const until = new Date(untilMs).toISOString().slice(0, 10);
+  stdout.write(
+    `Relay pass of ${printable(name)}, valid until ${until}: ${printable(file)}\n` +
+      "Give it to the operator of one relay, who starts: sluice relay LINK --pass FILE\n" +
+      "A program with the file can act as a relay of this stream, but cannot change the stream.\n",
+  );
+  return 0;
+}
+
+/** Makes a pass for a relay of the stream `named`. Rejects with `bad_parameter` if the stream has no key on this machine. */
+export async function makeRelayPass(
+  runtime: Runtime,
+  dataDir: string,
+  named: string,
+): Promise<{ readonly text: string; readonly untilMs: number }> {
   const name = checkedBroadcastName(named);
   const folder = join(dataDir, "broadcasts", name);
   const seed = await runtime.files.read(join(folder, "key"), SEED_BYTES);
@@ -50,27 +67,27 @@ export async function writeRelayPass(
     key: toHex(relaySeed),
     certificate: toHex(certificate),
   };
-  await runtime.files.replace(
-    resolve(file),
-    new TextEncoder().encode(`${JSON.stringify(pass, undefined, 2)}\n`),
-  );
-  const until = new Date(untilMs).toISOString().slice(0, 10);
-  stdout.write(
-    `Relay pass of ${printable(name)}, valid until ${until}: ${printable(file)}\n` +
-      "Give it to the operator of one relay, who starts: sluice relay LINK --pass FILE\n" +
-      "A program with the file can act as a relay of this stream, but cannot change the stream.\n",
-  );
-  return 0;
+  return { text: `${JSON.stringify(pass, undefined, 2)}\n`, untilMs };
 }
 
 /** Reads the pass of a relay. Rejects with `bad_parameter`. */
 export async function readRelayPass(file: string, { files, ed25519Key }: Runtime): Promise<RelayPass> {
-  const fault = (reason: string) => new SluiceError("bad_parameter", `--pass: ${printable(file)} ${reason}`);
+  const name = `--pass: ${printable(file)}`;
   const bytes = await files.read(resolve(file), MAX_PASS_BYTES).catch(() => {
-    throw fault("cannot be read, or is no relay pass");
+    throw new SluiceError("bad_parameter", `${name} cannot be read, or is no relay pass`);
   });
-  if (!bytes) throw fault("does not exist");
-  const { infohash, seed, certificate } = parsePass(new TextDecoder().decode(bytes)) ?? {};
+  if (!bytes) throw new SluiceError("bad_parameter", `${name} does not exist`);
+  return relayPassOf(new TextDecoder().decode(bytes), name, { ed25519Key });
+}
+
+/** Parses the pass of a relay. `name` begins an error message. Throws `bad_parameter`. */
+export function relayPassOf(
+  text: string,
+  name: string,
+  { ed25519Key }: Pick<Runtime, "ed25519Key">,
+): RelayPass {
+  const fault = (reason: string) => new SluiceError("bad_parameter", `${name} ${reason}`);
+  const { infohash, seed, certificate } = parsePass(text) ?? {};
   if (!infohash || !seed || !certificate)
     throw fault("is no relay pass; the broadcaster makes it with --relay-pass");
   if (readU48(certificate, UNTIL_AT) < Date.now())

@@ -47,7 +47,12 @@ export function relayStatus(name: string, figures: RelayFigures): string {
 }
 
 /** Returns the problem of a relay; empty if it works. */
-export function relayState({ isForked, hasEnded, lastSeq, lagMs }: RelayFigures): string {
+export function relayState({
+  isForked,
+  hasEnded,
+  lastSeq,
+  lagMs,
+}: Pick<RelayFigures, "isForked" | "hasEnded" | "lastSeq" | "lagMs">): string {
   if (isForked)
     return "refused: the source signed two different pieces with one number; its key may be stolen";
   if (hasEnded) return "ended";

@@ -1,6 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { addressText } from "../base/address.ts";
-import { messageOf, SluiceError, type SluiceErrorCode } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { TransferLease } from "../playback/contract.ts";
 import type { Config } from "../settings/settings.ts";
@@ -8,27 +6,18 @@ import type { ContentSelector, LiveControl } from "../transfer/contract.ts";
 import { type Arguments, usageError } from "./args.ts";
 import type { Context } from "./context.ts";
 import { announcedAddresses } from "./own-addresses.ts";
-import { type RelayPass, readRelayPass } from "./relay-pass.ts";
+import { joinRelay, notLive } from "./relay-desk.ts";
+import { readRelayPass } from "./relay-pass.ts";
 import { relayState, relayStatus, relayText } from "./relay-text.ts";
 import { withSteadyPort } from "./second-engine.ts";
 import { selectorOf } from "./selector.ts";
-import { openService, type Service } from "./service.ts";
+import { openService } from "./service.ts";
 import { type StatusLine, statusLineOf } from "./status-line.ts";
 import { aborted, stopSignals } from "./stop-signals.ts";
 
 /** Update interval of the status line on a terminal, and of plain lines elsewhere. */
 const STATUS_MS = 500;
 const PLAIN_STATUS_MS = 60_000;
-/** A relay outlives its source: joining is retried at this interval. */
-const RETRY_MS = 10_000;
-/** Errors after which joining is retried. */
-const PASSING: readonly SluiceErrorCode[] = [
-  "no_peers",
-  "metadata_timeout",
-  "start_timeout",
-  "url_unreachable",
-];
-
 /** `sluice relay`: joins a live stream and forwards it until SIGINT or SIGTERM. Resolves to the exit code. */
 export async function relay(context: Context, config: Config, log: Log, args: Arguments): Promise<number> {
   const named = args.operands[0];
@@ -49,7 +38,14 @@ export async function relay(context: Context, config: Config, log: Log, args: Ar
       const texts = addresses.map(addressText);
       const json = `${JSON.stringify({ p2p_port: service.p2pPort, addresses: texts })}\n`;
       context.stdout.write(args.flags.has("json") ? json : relayText(texts, service.p2pPort));
-      const lease = await join(service, selector, { status, log, signal: stop.signal, pass });
+      const lease = await joinRelay(service.engine, selector, {
+        ...{ clock: context.runtime.clock, log, signal: stop.signal, pass },
+        onProgress({ connectedPeers }) {
+          const peers = `${connectedPeers} ${connectedPeers === 1 ? "peer" : "peers"}`;
+          status.show(`joining · ${peers}`, performance.now());
+        },
+        onRetry: () => status.end(),
+      });
       if (lease !== undefined) await forward(lease, status, stop.signal);
       log.info("stopping");
       return 0;
@@ -62,53 +58,11 @@ export async function relay(context: Context, config: Config, log: Log, args: Ar
   }
 }
 
-interface JoinOptions {
-  readonly status: StatusLine;
-  readonly log: Log;
-  readonly signal: AbortSignal;
-  readonly pass: RelayPass | undefined;
-}
-
-/** Joins the stream, with retries. Returns undefined if the user stops the relay. */
-async function join(
-  service: Service,
-  selector: ContentSelector,
-  { status, log, signal, pass }: JoinOptions,
-): Promise<TransferLease | undefined> {
-  while (!signal.aborted) {
-    try {
-      const lease = await service.engine.acquire(selector, {
-        signal,
-        allowPrivateUrls: true,
-        liveRole: "relay",
-        ...(pass && { roleKey: pass.key }),
-        onProgress: ({ connectedPeers }) => {
-          const peers = `${connectedPeers} ${connectedPeers === 1 ? "peer" : "peers"}`;
-          status.show(`joining · ${peers}`, performance.now());
-        },
-      });
-      if (!pass || pass.infohash === lease.transfer.infohash) return lease;
-      lease.release();
-      throw new SluiceError("bad_parameter", `--pass: the pass is for the stream ${pass.infohash}`);
-    } catch (error) {
-      if (signal.aborted) break;
-      if (!(error instanceof SluiceError) || !PASSING.includes(error.code)) throw error;
-      status.end();
-      log.warn("cannot join the stream; retrying", { error: messageOf(error), seconds: RETRY_MS / 1000 });
-      await delay(RETRY_MS, undefined, { signal }).catch(() => {});
-    }
-  }
-  return undefined;
-}
-
 async function forward(lease: TransferLease, status: StatusLine, signal: AbortSignal): Promise<void> {
   const { live, name } = lease.transfer;
   if (live === undefined) {
     lease.release();
-    throw new SluiceError(
-      "unsupported_content",
-      `${name} is not a live stream; only live streams can be relayed`,
-    );
+    throw notLive(name);
   }
   const showing = setInterval(() => {
     const figures = { ...live.figures(), ...ratesOf(lease, live) };

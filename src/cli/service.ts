@@ -38,6 +38,7 @@ import type { Config } from "../settings/settings.ts";
 import { VERSION } from "../settings/version.ts";
 import type { WebAssets } from "../web/assets.ts";
 import { SignalingServer } from "../web/signaling.ts";
+import { viewerArchive } from "../web/static-viewer.ts";
 import { SwarmRooms } from "../web/swarm-rooms.ts";
 import { tunerIdOf } from "../wire/tuner/discovery.ts";
 import { accessSettings } from "./access-settings.ts";
@@ -54,6 +55,8 @@ import { openLibrary } from "./open-library.ts";
 import { Operations } from "./operations.ts";
 import { announcedAddresses, ownLookup, ownTrackers } from "./own-addresses.ts";
 import { createPlayers, portForDevices } from "./players-desk.ts";
+import { KeptRelays } from "./relay-desk.ts";
+import { makeRelayPass } from "./relay-pass.ts";
 import { startProber } from "./start-prober.ts";
 import { listenForTcpClients } from "./tcp-api.ts";
 import { startTuner } from "./tuner-server.ts";
@@ -117,19 +120,20 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const outbound = createOutbound(withOwnNetworks(runtime, machine), log);
   const lists = new LateLists();
   const open = () => openLibrary(runtime, config, outbound, log, lists);
-  const { library, store, cluster, deviceId, broadcastRecords, downloadRecords, openChannelMedia } =
-    await open().catch(async (error: unknown) => {
+  const { library, store, cluster, deviceId, openChannelMedia, ...records } = await open().catch(
+    async (error: unknown) => {
       // The cache may be what fills the disk, and nothing else of this engine can be removed without loss.
       const freed = isDiskFull(error) ? await freeDiskCache(runtime, settings, log) : 0;
       if (freed === 0) throw error;
       log.warn("the disk was full: removed cached content to start", { bytes: freed });
       return open();
-    });
+    },
+  );
   const transcoder = new AudioTranscoder(await openCodecs(config, runtime.clock));
   const openMedia: OpenMedia = async (source, mediaOptions) =>
     (await loadMedia()).openMedia(source, mediaOptions, transcoder);
   const transfers = await createTransfers(runtime, settings, log, openMedia, (infohash) =>
-    downloadRecords.has(infohash),
+    records.downloadRecords.has(infohash),
   ).catch(async (error) => {
     await library.close();
     throw withListenAdvice(error, "--p2p-host", "--p2p-port");
@@ -171,9 +175,10 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   );
   const broadcasts = new KeptBroadcasts({
     broadcasts: engine.broadcasts,
-    records: broadcastRecords,
+    records: records.broadcastRecords,
     clock: runtime.clock,
     log: log.named("broadcast"),
+    relayPass: async (name) => (await makeRelayPass(runtime, config.dataDir, name)).text,
     requestOf: (asked) =>
       broadcastRequest(asked, {
         lookup: ownLookup(machine, config),
@@ -181,7 +186,13 @@ export async function openService(options: ServiceOptions): Promise<Service> {
         tracker: config.tracker,
       }),
   });
-  await broadcasts.restore().catch(async (error) => {
+  const relays = new KeptRelays({
+    ...runtime,
+    engine,
+    records: records.relayRecords,
+    log: log.named("relay"),
+  });
+  await Promise.all([broadcasts.restore(), relays.restore()]).catch(async (error) => {
     await Promise.all([engine.stop(), library.close()]);
     throw error;
   });
@@ -195,7 +206,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   const downloads = await createDownloads({
     ...runtime,
     engine,
-    records: downloadRecords,
+    records: records.downloadRecords,
     log: log.named("downloads"),
   });
   const { clock } = runtime;
@@ -245,9 +256,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
     ...(config.clusterProxy === "on" && { engineProxy: createEngineProxy(runtime) }),
     ...(config.linkKey !== "" && { signedLinks: createSignedLinks(config.linkKey, clock.unixSeconds) }),
     ...(options.stop && { drain: options.stop }),
-    broadcasts,
+    ...{ broadcasts, relays, downloads },
     recordings: media.recordings,
-    downloads,
     ...(media.catchUp && { catchUp: media.catchUp }),
     ...(options.settings && { settings: options.settings }),
     ...(options.restore && { restore: options.restore }),
@@ -277,12 +287,8 @@ export async function openService(options: ServiceOptions): Promise<Service> {
   app.route(
     "/",
     createPageRoutes({
-      engine,
-      access,
+      ...{ engine, access, digest, signaling, rooms, viewerArchive },
       assets: options.webAssets,
-      digest,
-      signaling,
-      rooms,
       viewers: config,
     }),
   );
@@ -345,6 +351,7 @@ export async function openService(options: ServiceOptions): Promise<Service> {
       stopDlna();
       players.close();
       broadcasts.close();
+      relays.close();
       await Promise.all([
         downloads.close(),
         media.recordings.close(),

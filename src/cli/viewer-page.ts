@@ -1,8 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { parseHttpUrl } from "../base/http-url.ts";
 import { parseInfohash } from "../base/ids.ts";
-import { staticViewer } from "../web/static-viewer.ts";
+import { staticViewer, viewerEngine } from "../web/static-viewer.ts";
 import { type Arguments, usageError } from "./args.ts";
 import type { Context } from "./context.ts";
 import { printable } from "./log.ts";
@@ -13,15 +12,11 @@ export async function viewerPage(context: Context, args: Arguments): Promise<num
   if (folder === undefined) throw usageError("viewer-page: expected a folder to write to");
   const infohash = parseInfohash(textOf(args, "infohash"));
   if (infohash === undefined) throw usageError("viewer-page: --infohash: expected 40 hexadecimal digits");
-  const url = textOf(args, "engine");
-  if (parseHttpUrl(url) === undefined)
+  const engine = viewerEngine(textOf(args, "engine"));
+  if (engine === undefined)
     throw usageError(
-      "viewer-page: --engine: expected the URL of the engine, such as https://tv.example.org/",
+      "viewer-page: --engine: expected the URL of the engine, such as https://tv.example.org/, without password, query and fragment",
     );
-  const engine = new URL(url);
-  if (engine.username !== "" || engine.password !== "" || engine.search !== "" || engine.hash !== "")
-    throw usageError("viewer-page: --engine: expected a URL without password, query and fragment");
-  if (!engine.pathname.endsWith("/")) engine.pathname += "/";
   const files = await staticViewer(context.webAssets, { engine, infohash });
   const target = resolve(folder);
   for (const [name, text] of files) {

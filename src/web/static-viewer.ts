@@ -1,5 +1,17 @@
 import { assert } from "../base/assert.ts";
+import { parseHttpUrl } from "../base/http-url.ts";
 import type { WebAssets } from "./assets.ts";
+import { zipOf } from "./zip.ts";
+
+/** Returns the address of an engine as a page of another server uses it; undefined if it is not an http or https URL, or has more than a path. */
+export function viewerEngine(text: string): URL | undefined {
+  if (parseHttpUrl(text) === undefined) return undefined;
+  const engine = new URL(text);
+  if (engine.username !== "" || engine.password !== "" || engine.search !== "" || engine.hash !== "")
+    return undefined;
+  if (!engine.pathname.endsWith("/")) engine.pathname += "/";
+  return engine;
+}
 
 /** Which stream the page plays, and from where. */
 export interface StaticViewer {
@@ -52,6 +64,16 @@ export async function staticViewer(
     placed.replace(/(<meta charset[^>]*>)/, (charset) => [charset, ...head].join("\n    ")),
   );
   return files;
+}
+
+/** Returns the page for viewers as a ZIP archive; undefined if `engine` is not a URL for {@link viewerEngine}. */
+export async function viewerArchive(
+  assets: WebAssets,
+  engine: string,
+  infohash: string,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const url = viewerEngine(engine);
+  return url && zipOf(await staticViewer(assets, { engine: url, infohash }));
 }
 
 /** The page may connect to its engine only. */

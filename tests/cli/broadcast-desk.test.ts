@@ -65,6 +65,7 @@ async function opened(store = new MapStore(), fake = fakeBroadcasts(), log: Log 
     records: createBroadcastRecords(store, SILENT_LOG),
     clock,
     log,
+    relayPass: async () => "",
     requestOf: (wish) =>
       broadcastRequest(wish, { lookup: async () => [], ownAddresses: [], tracker: "off" as const }),
   });

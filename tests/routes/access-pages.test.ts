@@ -82,7 +82,11 @@ test("signaling: checks Host and client, and is open only to same-origin pages",
   const rooms = { assignId: () => "1", list: () => [], join };
   const viewers = { viewerSharing: "ask", iceServers: [], turnServers: [] } as const;
   const assets = async () => ({});
-  routes.route("/", createPageRoutes({ engine, assets, digest: String, signaling, rooms, viewers }));
+  const viewerArchive = async () => undefined;
+  routes.route(
+    "/",
+    createPageRoutes({ engine, assets, digest: String, signaling, rooms, viewers, viewerArchive }),
+  );
   const acceptWebSocket = (open: (socket: { send(): void; close(): void }) => unknown) => {
     open({ send() {}, close() {} });
     return new Response(null);

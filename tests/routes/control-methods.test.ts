@@ -51,6 +51,9 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   broadcast_start: { test_pattern: 1 },
   broadcast_stop: { name: "news" },
   broadcast_get_status: { name: "news" },
+  relay_start: { link: INFOHASH },
+  relay_stop: { infohash: INFOHASH },
+  broadcast_get_relay_pass: { name: "news" },
   get_epg_by_item_id: { id: 1 },
   search_epg: { query: "show" },
   epg_source_add: { url: "http://x/guide.xml" },
@@ -78,6 +81,11 @@ const VALUES: Readonly<Record<string, CallValues>> = {
   aircast_seek: { device_id: "tv", value: 1 },
   aircast_set_volume: { device_id: "tv", value: 1 },
   aircast_get_status: { device_id: "tv" },
+};
+
+const RELAY = {
+  ...{ infohash: INFOHASH, link: INFOHASH, hasPass: false, name: "News", problem: "", isFailed: false },
+  ...{ peers: 2, children: 1, behindMs: 800.4, bytesPerSecondDown: 1, bytesPerSecondUp: 1 },
 };
 
 /** A library with an item, one in the trash, an external playlist and a task, on an engine that knows one film. */
@@ -111,6 +119,7 @@ async function prepared() {
       players,
       deviceId: "d".repeat(40),
       broadcasts,
+      relays: { start: async () => RELAY, stop: async () => {}, list: () => [RELAY] },
       recordings,
       downloads: fakeDownloads(),
       settings,

@@ -89,5 +89,6 @@ export function fakeBroadcastService(): BroadcastService & {
       if (!records.delete(name)) throw new SluiceError("unknown_broadcast", name);
     },
     list: () => [...records.values()].map(entryOf),
+    relayPass: async (name) => `pass of ${name}`,
   };
 }

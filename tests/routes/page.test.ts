@@ -6,6 +6,7 @@ import { createPageRoutes } from "../../routes/page.ts";
 import { parseInfohash } from "../../src/base/ids.ts";
 import type { TransferLease } from "../../src/playback/contract.ts";
 import { buildWebAssets } from "../../src/web/assets.ts";
+import { viewerArchive } from "../../src/web/static-viewer.ts";
 
 const FILES = [
   { index: 0, name: "<b>a</b>.mkv", size: 10, offset: 0, mime: "video/x-matroska", isPlayable: true },
@@ -43,6 +44,7 @@ const app = createPageRoutes({
   signaling: { assignCode: () => "12345678", join: () => ({ received() {}, closed() {} }) },
   rooms: { assignId: () => "1", list: () => [], join: () => ({ received() {}, closed() {} }) },
   viewers: { viewerSharing: "ask", iceServers: [], turnServers: [] },
+  viewerArchive,
 });
 
 // The app also answers errors, with their texts.
@@ -59,6 +61,17 @@ test("page: serves / and every file with a strict content security policy", asyn
     assert.equal(response.headers.get("x-content-type-options"), "nosniff");
     assert.ok((await response.text()).length > 0);
   }
+});
+
+test("page: the page for viewers is an archive for another web server, with the address of its engine", async () => {
+  const path = `/app/viewer-page/${"ab".repeat(20)}.zip`;
+  const response = await ask(`${path}?engine=${encodeURIComponent("https://tv.example.org/a")}`);
+  assert.equal(response.headers.get("content-type"), "application/zip");
+  const text = new TextDecoder("latin1").decode(await response.arrayBuffer());
+  assert.ok(text.startsWith("PK"));
+  assert.ok(text.includes('content="https://tv.example.org/a/"'));
+  for (const engine of ["", "file:///x", "https://me:pw@tv.example.org/", "https://tv.example.org/?a"])
+    assert.equal((await ask(`${path}?engine=${encodeURIComponent(engine)}`)).status, 500, engine);
 });
 
 test("page: other sites may embed the page for viewers, and no other", async () => {

@@ -103,10 +103,11 @@ export class EngineApi {
    * Calls a method that sends a file. Throws like {@link call}, and `TypeError` if the file is incomplete.
    *
    * @param {string} method
+   * @param {Parameters} [parameters]
    * @returns {Promise<{ name: string, file: Blob }>}
    */
-  async file(method) {
-    const response = await send(method, { token: this.#token });
+  async file(method, parameters = {}) {
+    const response = await send(method, { token: this.#token, ...parameters });
     if (response.headers.get("content-type")?.startsWith("application/json")) await resultOf(response);
     const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1];
     return { name: name ?? method, file: await response.blob() };

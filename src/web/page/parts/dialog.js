@@ -7,7 +7,7 @@ import { t } from "./text.js";
  * Opens a modal dialog. The browser keeps the focus in it and closes it with Escape; then the focus returns.
  *
  * @param {string} title
- * @param {...Node} content
+ * @param {...(Node | undefined)} content
  * @returns {{ close: () => void, onClose: (work: () => void) => void, problem: (error: unknown) => void }}
  */
 export function openDialog(title, ...content) {

@@ -28,7 +28,7 @@ import { t } from "./text.js";
  *   total: number | null }} Task
  * @typedef {{ version: string, speed_down: number, speed_up: number,
  *   cache: { free: number, limit: number, active: number, inactive: number, memory: number } }} Status
- * @typedef {{ status: Status, sessions: SessionFigures[], transfers: TransferFigures[], broadcasts: any[], recordings: any[], downloads: DownloadFigures[],
+ * @typedef {{ status: Status, sessions: SessionFigures[], transfers: TransferFigures[], broadcasts: any[], relays: any[], recordings: any[], downloads: DownloadFigures[],
  *   tasks: Task[], speeds: Speeds[], log: LogLine[] }} Sections
  * @typedef {{ api: EngineApi, live: LiveData }} LiveContext
  * @typedef {any} SessionEvent what the stat URL of a session returns, or why there is no such session any more: `{ ended: string }`

@@ -16,6 +16,7 @@ import { drawSwarm } from "./swarm-graph.js";
 
 /** One broadcast: its state, its figures, and what the user can do with it. */
 export class BroadcastCard {
+  #api;
   #live;
   #title = make("bdi", {});
   #state = make("span", { class: "state" });
@@ -25,7 +26,10 @@ export class BroadcastCard {
   #publish = make("div", { class: "publish", hidden: true });
   #graph = svg("svg", { class: "swarm", role: "img" });
   #swarm = make("details", { class: "swarm-fold" }, make("summary", {}, t("The swarm")), this.#graph);
-  #share = action(t("Link, QR and embed"), () => this.#broadcast && openShareDialog(this.#broadcast));
+  #share = action(
+    t("Link, QR and embed"),
+    () => this.#broadcast && openShareDialog(this.#broadcast, this.#api),
+  );
   #record;
   #shownPublishing = "";
   /** @type {Broadcast | undefined} */
@@ -37,6 +41,7 @@ export class BroadcastCard {
    * @param {import("../parts/live-data.js").LiveData} live
    */
   constructor(api, live) {
+    this.#api = api;
     this.#live = live;
     this.#record = action(t("Record…"), () => this.#broadcast && openRecordForm(api, this.#broadcast));
     const stop = action(t("Stop"), () => this.#askToStop(api), "danger");

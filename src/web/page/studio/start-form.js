@@ -1,6 +1,6 @@
 // @ts-check
 import { openForm } from "../parts/dialog.js";
-import { field, make, select } from "../parts/dom.js";
+import { field, linesInput, linesOf, make, select } from "../parts/dom.js";
 import { t } from "../parts/text.js";
 
 /** What a broadcast can be made of: the label of its field, an example, and a hint. */
@@ -69,6 +69,7 @@ export function openStartForm(api) {
     hint.textContent = text;
     loop.label.hidden = kind.value !== "file";
   }
+  const more = furtherOptions();
   kind.addEventListener("change", showKind);
   showKind();
   openForm(
@@ -83,6 +84,7 @@ export function openStartForm(api) {
       loop.label,
       isPrivate.label,
       standby.label,
+      more.element,
     ],
     t("Start"),
     async () => {
@@ -95,9 +97,87 @@ export function openStartForm(api) {
         loop: (kind.value === "file" && loop.input.checked) || undefined,
         private: isPrivate.input.checked || undefined,
         standby: standby.input.checked || undefined,
+        ...more.values(),
       });
     },
   );
+}
+
+/** The options that few broadcasts need, by the names of the command line. */
+function furtherOptions() {
+  const list = t("One on each line.");
+  const text = () => make("input", { type: "text", maxlength: 4000, spellcheck: "false" });
+  const number = () => make("input", { type: "number", min: 0, step: "any" });
+  const lists = /** @type {const} */ ({
+    category: [t("Categories"), linesInput(), list],
+    language: [t("Languages"), linesInput(), t("Three letters, such as eng. One on each line.")],
+    country: [t("Countries"), linesInput(), t("Two letters, such as us. One on each line.")],
+    tracker: [t("Trackers"), linesInput(), list],
+    relay: [t("Relays"), linesInput(), t("HOST:PORT of relays that viewers can use. One on each line.")],
+    address: [
+      t("Public addresses"),
+      linesInput(),
+      t("HOST:PORT at which viewers reach this machine. One on each line."),
+    ],
+    hls: [
+      t("HLS copies"),
+      linesInput(),
+      t("Web addresses from which viewers load what peers deliver too late. One on each line."),
+    ],
+    variant: [
+      t("Further sources"),
+      linesInput(),
+      t("The same programme in other qualities. One on each line."),
+    ],
+  });
+  const texts = /** @type {const} */ ({
+    description: [t("Description"), text(), undefined],
+    renditions: [t("Qualities to encode"), text(), t("Such as 720p:3M,480p:1M. Needs ffmpeg.")],
+    programmes: [t("Programmes of the source"), text(), t("Such as 1,2, if the source has several.")],
+    successor: [
+      t("Successor"),
+      text(),
+      t(
+        "The path of the transport file of the stream that replaces this one. It revokes the key of this one.",
+      ),
+    ],
+  });
+  const bitrate = number();
+  const upload = number();
+  const rotate = check(t("Replace the key: viewers of the old link are sent to the new one for 30 days"));
+  const element = make(
+    "details",
+    {},
+    make("summary", {}, t("More options")),
+    ...[...Object.values(texts), ...Object.values(lists)].map(([label, input, hint]) =>
+      field(label, input, hint),
+    ),
+    field(t("Highest bit rate in Mbit/s"), bitrate, t("Empty: it is measured.")),
+    field(t("Upload limit in Mbit/s"), upload, t("Empty: no limit.")),
+    rotate.label,
+  );
+  const inMega = (/** @type {HTMLInputElement} */ { value }, /** @type {number} */ factor) =>
+    Math.round(Number(value) * factor) || undefined;
+  return {
+    element,
+    values: () => ({
+      ...mapped(texts, ([, input]) => given(input)),
+      ...mapped(lists, ([, input]) => linesOf(input)),
+      bitrate: inMega(bitrate, 1e6),
+      upload_limit: inMega(upload, 1e6 / 8),
+      rotate: rotate.input.checked || undefined,
+    }),
+  };
+}
+
+/**
+ * @template Value, Result
+ * @param {Readonly<Record<string, Value>>} object
+ * @param {(value: Value) => Result} convert
+ * @returns {Record<string, Result>}
+ */
+function mapped(object, convert) {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, convert(value)]));
 }
 
 /** @param {HTMLInputElement} input */

@@ -5,6 +5,7 @@ import { KeyedList } from "../parts/keyed-list.js";
 import { t } from "../parts/text.js";
 import { tokenForm } from "../parts/token-form.js";
 import { BroadcastCard } from "./broadcast-card.js";
+import { openRelayForm, relayCard } from "./relays.js";
 import { openStartForm } from "./start-form.js";
 
 /** @typedef {import("./contract.js").Broadcast} Broadcast */
@@ -22,12 +23,14 @@ export function openPlace(root, live) {
   const cards = new Set();
   const problem = make("p", { class: "problem", role: "alert", hidden: true });
   const start = action(t("Start a broadcast"), () => openStartForm(api), "primary");
+  const relay = action(t("Relay a stream…"), () => openRelayForm(api));
   const only = make(
     "p",
     { class: "soft", hidden: true },
     t("Broadcasts are started and stopped on the engine's own computer."),
   );
   const list = make("div", { class: "broadcasts" });
+  const relayed = make("div", { class: "broadcasts" });
   const access = make("div", { hidden: true });
   const empty = make(
     "div",
@@ -42,8 +45,13 @@ export function openPlace(root, live) {
     ),
   );
   root.append(
-    make("div", { class: "row spread" }, make("h1", {}, t("Studio")), start),
-    ...[only, problem, access, list, empty],
+    make(
+      "div",
+      { class: "row spread" },
+      make("h1", {}, t("Studio")),
+      make("div", { class: "buttons" }, relay, start),
+    ),
+    ...[only, problem, access, list, relayed, empty],
   );
   const broadcasts = new KeyedList(
     list,
@@ -55,13 +63,21 @@ export function openPlace(root, live) {
     },
   );
 
+  const relays = new KeyedList(
+    relayed,
+    (/** @type {import("./relays.js").Relay} */ { infohash }) => infohash,
+    () => relayCard(api),
+  );
+
   function update() {
     problem.hidden = live.problem === "";
     problem.textContent = live.problem;
     const all = /** @type {Broadcast[] | undefined} */ (live.get("broadcasts"));
     if (all === undefined) return;
     broadcasts.update(all);
-    empty.hidden = all.length > 0;
+    const passedOn = live.get("relays") ?? [];
+    relays.update(passedOn);
+    empty.hidden = all.length + passedOn.length > 0;
   }
 
   const stopPreviews = () => {
@@ -74,7 +90,7 @@ export function openPlace(root, live) {
     try {
       const isOwner = (await api.enter()) === "full";
       // Only the engine's own computer may start and stop broadcasts.
-      start.hidden = !api.isLocal;
+      start.hidden = relay.hidden = !api.isLocal;
       only.hidden = !isOwner || api.isLocal;
       access.hidden = isOwner;
       access.replaceChildren(...(isOwner ? [] : [tokenForm(api, show)]));
