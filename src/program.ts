@@ -12,8 +12,12 @@ const OPTIONS = {
   BUN_JSC_thresholdForOMGOptimizeAfterWarmUp: "5000000",
 };
 
-// The options are read from the environment before any code runs, so the process starts the program again, in its own place.
-if (Object.keys(OPTIONS).some((name) => process.env[name] === undefined)) restart();
+// The options are read from the environment before any code runs, so the process starts the program again, in its own place. It would
+// lose open descriptors: a socket of the service manager (deploy/systemd/sluice.service sets the options), or a pipe such as `<(…)`.
+const isSet = Object.keys(OPTIONS).every((name) => process.env[name] !== undefined);
+const hasDescriptors =
+  process.env.LISTEN_FDS !== undefined || process.argv.some((argument) => argument.includes("/fd/"));
+if (!isSet && !hasDescriptors) restart();
 await import("./main.ts");
 
 function restart(): void {

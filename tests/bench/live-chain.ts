@@ -1,7 +1,7 @@
 // `bun tests/bench/live-chain.ts [--hops 6 --seconds 20]`, as root: a source and engines in network namespaces, each of which
 // reaches only the one before and the one behind it. How late a byte is after each hop, with a stream of 8 Mbit/s.
 import { parseArgs } from "node:util";
-import { freePort, runtimeCommand } from "../parts/engine.ts";
+import { engineCommand, freePort } from "../parts/engine.ts";
 import { startBroadcast } from "../parts/live-broadcast.ts";
 import { run, startProcess } from "../parts/process.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
@@ -12,7 +12,7 @@ const { values } = parseArgs({
 });
 const hops = Number(values.hops);
 const spaces = Array.from({ length: hops + 1 }, (_, i) => `sluice-c${process.pid}-${i}`);
-const [command, ...runtimeArgs] = runtimeCommand();
+const [command, ...runtimeArgs] = engineCommand();
 
 /** The address of the end towards the next, or the one before, of the link between `i` and `i + 1`. */
 const nearEnd = (i: number) => `10.77.${i}.1`;
@@ -47,18 +47,14 @@ try {
   const urls: string[] = [];
   for (let i = 1; i <= hops; i++) {
     // Ports cannot collide: each engine has its own network namespace.
-    const engine = startProcess(
-      "ip",
-      [...within(i).slice(1), command, ...runtimeArgs, "src/main.ts", "serve"],
-      {
-        env: {
-          SLUICE_P2P_PORT: String(p2pPort),
-          SLUICE_LOG: "error",
-          SLUICE_STORE: "memory",
-          SLUICE_DATA_DIR: `${scratch.path}/${i}`,
-        },
+    const engine = startProcess("ip", [...within(i).slice(1), command, ...runtimeArgs, "serve"], {
+      env: {
+        SLUICE_P2P_PORT: String(p2pPort),
+        SLUICE_LOG: "error",
+        SLUICE_STORE: "memory",
+        SLUICE_DATA_DIR: `${scratch.path}/${i}`,
       },
-    );
+    });
     stops.push(() => engine.stop());
     await engine.line((line) => line.includes("Open"));
     const magnet = `magnet:?xt=urn:btih:${source.infohash}&x.pe=${nearEnd(i)}:${p2pPort}`;

@@ -44,3 +44,13 @@ test("deploy/cluster: the compose file finds the line of the nginx example that 
   const lines = textOf("edge/nginx.conf").match(new RegExp(pattern!.replace(/\\([()])/g, "$1"), "g"));
   assert.deepEqual(lines, ["server 127.0.0.1:6878 max_fails=3 fail_timeout=10s;"]);
 });
+
+test("deploy/systemd: the unit sets the options of the runtime that the compiled program sets otherwise", () => {
+  const program = readFileSync(fileURLToPath(new URL("../../src/program.ts", import.meta.url)), "utf8");
+  const options = [...program.matchAll(/(BUN_JSC_\w+): "(\d+)"/g)].map(
+    ([, name, value]) => `${name}=${value}`,
+  );
+  assert.ok(options.length > 1);
+  const { text } = files.find(({ path }) => path.endsWith("systemd/sluice.service"))!;
+  assert.ok(text.includes(`\nEnvironment=${options.join(" ")}\n`), text);
+});

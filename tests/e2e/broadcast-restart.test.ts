@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { freePort, runtimeCommand, startEngine } from "../parts/engine.ts";
+import { engineCommand, freePort, startEngine } from "../parts/engine.ts";
 import { watchUrl } from "../parts/live-broadcast.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { PatternPlayer } from "../parts/pattern-player.ts";
@@ -25,10 +25,10 @@ test(
   inRealTime(async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "sluice-broadcast-"));
     const port = await freePort();
-    const [command, ...args] = runtimeCommand();
+    const [command, ...args] = engineCommand();
     const broadcast = () => {
       const words = `broadcast --test-pattern --name Pattern --address 127.0.0.1:${port}`.split(" ");
-      return startProcess(command, [...args, join(ROOT, "src/main.ts"), ...words], {
+      return startProcess(command, [...args, ...words], {
         cwd: ROOT,
         env: {
           PATH: `${join(ROOT, "node_modules", ".bin")}:${process.env.PATH}`,

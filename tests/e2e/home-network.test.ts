@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { runtimeCommand } from "../parts/engine.ts";
+import { engineCommand, runtimeCommand } from "../parts/engine.ts";
 import { makeHome, startMiniupnpd } from "../parts/home-router.ts";
 import { startBroadcast } from "../parts/live-broadcast.ts";
 import { makeSpaces, type Space } from "../parts/namespaces.ts";
@@ -24,8 +24,8 @@ async function engineIn(
   folder: string,
   reach: Record<string, string>,
 ): Promise<RunningProcess> {
-  const [command, ...args] = runtimeCommand();
-  const engine = startProcess("ip", [...space.prefix.slice(1), command, ...args, "src/main.ts", "serve"], {
+  const [command, ...args] = engineCommand();
+  const engine = startProcess("ip", [...space.prefix.slice(1), command, ...args, "serve"], {
     cwd: ROOT,
     env: { SLUICE_DATA_DIR: folder, XDG_CONFIG_HOME: folder, SLUICE_STORE: "memory", ...reach },
   });

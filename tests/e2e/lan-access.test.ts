@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { runtimeCommand } from "../parts/engine.ts";
+import { engineCommand } from "../parts/engine.ts";
 import { makeSpaces, type Space } from "../parts/namespaces.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { type RunningProcess, startProcess } from "../parts/process.ts";
@@ -15,8 +15,8 @@ const VERSION = "/webui/api/service?method=get_version";
 
 /** Starts an engine without network settings; resolves to it and its banner. */
 async function engineIn(space: Space, folder: string) {
-  const [command, ...args] = runtimeCommand();
-  const engine = startProcess("ip", [...space.prefix.slice(1), command, ...args, "src/main.ts", "serve"], {
+  const [command, ...args] = engineCommand();
+  const engine = startProcess("ip", [...space.prefix.slice(1), command, ...args, "serve"], {
     cwd: ROOT,
     env: {
       ...{ SLUICE_DATA_DIR: folder, XDG_CONFIG_HOME: folder, SLUICE_P2P_PORT: "0" },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { connect, createServer, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
-import { freePort, runtimeCommand, startEngine } from "../parts/engine.ts";
+import { engineCommand, freePort, startEngine } from "../parts/engine.ts";
 import { startBroadcast, watchUrl } from "../parts/live-broadcast.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { startProcess } from "../parts/process.ts";
@@ -27,8 +27,8 @@ test(
     const source = await startBroadcast("test-pattern", {
       flags: ["--private", "--relay", `127.0.0.1:${relayPort}`],
     });
-    const [command, ...args] = runtimeCommand();
-    const words = ["src/main.ts", "relay", source.transportFile, "--p2p-port", String(relayPort)];
+    const [command, ...args] = engineCommand();
+    const words = ["relay", source.transportFile, "--p2p-port", String(relayPort)];
     const relay = startProcess(command, [...args, ...words], {
       cwd: ROOT,
       env: { SLUICE_DATA_DIR: scratch.file("relay"), XDG_CONFIG_HOME: scratch.path },

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { runtimeCommand } from "../parts/engine.ts";
+import { engineCommand } from "../parts/engine.ts";
 import { type Internet, makeInternet } from "../parts/home-router.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
 import { makeSpaces, type Space, type Spaces } from "../parts/namespaces.ts";
@@ -50,7 +50,7 @@ describe("two home networks whose routers block incoming connections", TIME, () 
     name: string,
     env: Record<string, string> = {},
   ): Promise<RunningProcess> {
-    const words = [...space.prefix.slice(1), ...runtimeCommand(), "src/main.ts", "serve"];
+    const words = [...space.prefix.slice(1), ...engineCommand(), "serve"];
     const folders = { SLUICE_DATA_DIR: scratch.file(name), XDG_CONFIG_HOME: scratch.path };
     const settings = { SLUICE_UTP: "on", SLUICE_P2P_PORT: String(PORT), SLUICE_LOG: "debug" };
     const engine = startProcess("ip", words, { cwd: ROOT, env: { ...settings, ...folders, ...env } });

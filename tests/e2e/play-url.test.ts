@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { chmod, copyFile, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { runtimeCommand } from "../parts/engine.ts";
+import { engineCommand } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { run, startProcess } from "../parts/process.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
@@ -13,7 +13,7 @@ import { type MediaServer, sendEndless, startMediaServer } from "./media-server.
 const { after, before, describe, test } = await testsThatNeed("ffmpeg");
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const [RUNTIME, ...RUNTIME_ARGS] = runtimeCommand();
+const [RUNTIME, ...RUNTIME_ARGS] = engineCommand();
 const CODECS = "-c:v libx264 -preset ultrafast -g 25 -keyint_min 25 -pix_fmt yuv420p -c:a aac -shortest";
 
 describe("sluice play URL", { timeout: 300_000 }, () => {
@@ -44,7 +44,7 @@ describe("sluice play URL", { timeout: 300_000 }, () => {
   });
 
   const begin = (...args: string[]) =>
-    startProcess(RUNTIME!, [...RUNTIME_ARGS, "src/main.ts", "play", ...args], {
+    startProcess(RUNTIME!, [...RUNTIME_ARGS, "play", ...args], {
       cwd: ROOT,
       env: {
         ...{ SLUICE_P2P_PORT: "0", SLUICE_HTTP_PORT: "0" },

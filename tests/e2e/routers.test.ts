@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { runtimeCommand } from "../parts/engine.ts";
+import { engineCommand } from "../parts/engine.ts";
 import { type Internet, makeInternet, startMiniupnpd } from "../parts/home-router.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
 import { makeSpaces, type Space, type Spaces } from "../parts/namespaces.ts";
@@ -52,21 +52,17 @@ describe("peers behind two routers, with the DHT and nothing else", {
     words: readonly string[],
     env: Record<string, string>,
   ): Promise<RunningProcess> {
-    const running = startProcess(
-      "ip",
-      [...space.prefix.slice(1), ...runtimeCommand(), "src/main.ts", ...words],
-      {
-        cwd: ROOT,
-        env: {
-          SLUICE_DHT: "on",
-          SLUICE_DHT_NODES: `${internet.serverAddress}:6881`,
-          SLUICE_DATA_DIR: scratch.file(name),
-          SLUICE_LOG: "debug",
-          XDG_CONFIG_HOME: scratch.path,
-          ...env,
-        },
+    const running = startProcess("ip", [...space.prefix.slice(1), ...engineCommand(), ...words], {
+      cwd: ROOT,
+      env: {
+        SLUICE_DHT: "on",
+        SLUICE_DHT_NODES: `${internet.serverAddress}:6881`,
+        SLUICE_DATA_DIR: scratch.file(name),
+        SLUICE_LOG: "debug",
+        XDG_CONFIG_HOME: scratch.path,
+        ...env,
       },
-    );
+    });
     started.push(running);
     return running;
   }

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { freePort, runtimeCommand } from "../parts/engine.ts";
+import { engineCommand, freePort } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
-import { startProcess } from "../parts/process.ts";
+import { run, startProcess } from "../parts/process.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
 
 const { test } = await testsThatNeed("perl");
@@ -26,7 +27,7 @@ test("socket activation: a request before the start is answered, and one during 
   };
   const engine = startProcess(
     "perl",
-    ["-MSocket", "-e", LISTEN_AND_EXEC, `${port}`, ...runtimeCommand(), "src/main.ts", "serve"],
+    ["-MSocket", "-e", LISTEN_AND_EXEC, `${port}`, ...engineCommand(), "serve"],
     { cwd: ROOT, env },
   );
   try {
@@ -44,6 +45,18 @@ test("socket activation: a request before the start is answered, and one during 
     assert.deepEqual((await control("get_api_access_token")).result, { token });
   } finally {
     await engine.stop();
+    await scratch.remove();
+  }
+});
+
+test("a config file that is passed as an open descriptor is read", async () => {
+  const scratch = await tempFolder("descriptor");
+  try {
+    await writeFile(scratch.file("config.json"), JSON.stringify({ "http-port": 12_345 }));
+    const script = 'exec 5<"$0"; exec "$@" settings --config /dev/fd/5';
+    const printed = await run("sh", ["-c", script, scratch.file("config.json"), ...engineCommand()]);
+    assert.match(printed, /12345/);
+  } finally {
     await scratch.remove();
   }
 });

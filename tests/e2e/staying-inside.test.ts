@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { runtimeCommand } from "../parts/engine.ts";
+import { engineCommand, runtimeCommand } from "../parts/engine.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
 import { makeSpaces, type Space, type Spaces } from "../parts/namespaces.ts";
 import { testsThatNeed } from "../parts/needs.ts";
@@ -103,7 +103,7 @@ describe("staying inside", TIME, () => {
 
   /** Runs an engine in the home while `use` does. */
   async function withEngine<T>(name: string, env: Record<string, string>, use: () => Promise<T>): Promise<T> {
-    const words = [...home.prefix.slice(1), ...runtimeCommand(), "src/main.ts", "serve"];
+    const words = [...home.prefix.slice(1), ...engineCommand(), "serve"];
     const folders = { SLUICE_DATA_DIR: scratch.file(name), XDG_CONFIG_HOME: scratch.path };
     const engine = startProcess("ip", words, { cwd: ROOT, env: { ...EVERYTHING, ...folders, ...env } });
     try {
@@ -223,14 +223,7 @@ describe("staying inside", TIME, () => {
     TIME,
     async () => {
       const seen = `${WORLD}:${SEED_PORT + 1}`;
-      const words = [
-        ...world.prefix.slice(1),
-        ...runtimeCommand(),
-        "src/main.ts",
-        "serve",
-        "--http-port",
-        "0",
-      ];
+      const words = [...world.prefix.slice(1), ...engineCommand(), "serve", "--http-port", "0"];
       const folders = { SLUICE_DATA_DIR: scratch.file("node"), XDG_CONFIG_HOME: scratch.path };
       const env = {
         ...folders,

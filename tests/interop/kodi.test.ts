@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import { runtimeCommand } from "../parts/engine.ts";
+import { engineCommand } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { run, startProcess } from "../parts/process.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
@@ -102,8 +102,8 @@ test("Kodi: 200 channels with numbers, logos and programmes, and plays them", {
       () => server.close(),
       () => server.closeAllConnections(),
     );
-    const [command, ...args] = runtimeCommand();
-    const engine = startProcess(command, [...args, "src/main.ts", "serve"], {
+    const [command, ...args] = engineCommand();
+    const engine = startProcess(command, [...args, "serve"], {
       cwd: ROOT,
       env: {
         ...{ SLUICE_DHT: "off", SLUICE_LSD: "off", SLUICE_PORT_MAPPING: "off", SLUICE_STORE: "memory" },

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { runtimeCommand } from "../parts/engine.ts";
+import { engineCommand, runtimeCommand } from "../parts/engine.ts";
 import { makeSpaces, type Space } from "../parts/namespaces.ts";
 import { type RunningProcess, run, startProcess } from "../parts/process.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
@@ -82,7 +82,8 @@ export async function livingRoom(count: number, seconds: number): Promise<Living
       films.push(await seeder.line((line) => line.startsWith("magnet:") && !known.has(line)));
       assert.ok(name);
     }
-    const engine = start(ours, command, [...args, "src/main.ts", "serve"], {
+    const [program, ...programArgs] = engineCommand();
+    const engine = start(ours, program, [...programArgs, "serve"], {
       env: {
         ...{ SLUICE_DHT: "off", SLUICE_LSD: "off", SLUICE_PORT_MAPPING: "off", SLUICE_STORE: "memory" },
         ...{ SLUICE_DLNA: "on", SLUICE_DEVICE_INTERFACES: "lan" },

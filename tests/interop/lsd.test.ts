@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { runtimeCommand } from "../parts/engine.ts";
+import { engineCommand, runtimeCommand } from "../parts/engine.ts";
 import { PYTHON } from "../parts/libtorrent.ts";
 import { makeSpaces, type Space } from "../parts/namespaces.ts";
 import { testsThatNeed } from "../parts/needs.ts";
@@ -50,9 +50,8 @@ test("libtorrent and the engine find each other by local discovery alone, each a
     );
     const seeder = await libtorrentIn(theirs, "seed", path, scratch.path);
     stops.push(() => seeder.stop());
-    const [command, ...args] = runtimeCommand();
-    const within = [...ours.prefix.slice(1), command, ...args];
-    const engine = startProcess("ip", [...within, "src/main.ts", "serve"], {
+    const within = ours.prefix.slice(1);
+    const engine = startProcess("ip", [...within, ...engineCommand(), "serve"], {
       cwd: ROOT,
       env: {
         SLUICE_LSD: "on",
@@ -64,7 +63,13 @@ test("libtorrent and the engine find each other by local discovery alone, each a
     stops.push(() => engine.stop());
     await engine.line((line) => line.includes("Open"));
     const take = (url: string) => {
-      const words = [...within, "tests/parts/take-bytes.ts", `${HTTP}${url}`, String(BYTES)];
+      const words = [
+        ...within,
+        ...runtimeCommand(),
+        "tests/parts/take-bytes.ts",
+        `${HTTP}${url}`,
+        String(BYTES),
+      ];
       return startProcess("ip", words, { cwd: ROOT });
     };
     // Not a media file: the session is refused, but the content is known from then on.

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { MIGRATION_KEY } from "../../src/cli/store.ts";
 import type { KeyValueStore } from "../../src/runtime/contract.ts";
 import { openStore } from "../../src/runtime/open-store.ts";
-import { runtimeCommand } from "../parts/engine.ts";
+import { engineCommand } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { startProcess } from "../parts/process.ts";
 import { tempFolder } from "../parts/torrent-files.ts";
@@ -12,12 +12,12 @@ import { startRedis } from "./redis-server.ts";
 
 const { test } = await testsThatNeed("redis");
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const [RUNTIME, ...RUNTIME_ARGS] = runtimeCommand();
+const [RUNTIME, ...RUNTIME_ARGS] = engineCommand();
 const RECORDS = 6_000;
 
 function start(dataDir: string, ...args: string[]) {
   const env = { SLUICE_DATA_DIR: dataDir, XDG_CONFIG_HOME: dataDir };
-  const running = startProcess(RUNTIME, [...RUNTIME_ARGS, "src/main.ts", ...args], { cwd: ROOT, env });
+  const running = startProcess(RUNTIME, [...RUNTIME_ARGS, ...args], { cwd: ROOT, env });
   const code = new Promise<number | null>((resolve) => running.child.on("close", resolve));
   return { running, code };
 }

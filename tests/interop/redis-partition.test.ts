@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { runtimeCommand } from "../parts/engine.ts";
+import { engineCommand } from "../parts/engine.ts";
 import { makeSpaces, type Space } from "../parts/namespaces.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { startProcess } from "../parts/process.ts";
@@ -8,7 +8,7 @@ import { tempFolder } from "../parts/torrent-files.ts";
 
 const { test } = await testsThatNeed("redis", "namespaces", "curl");
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const [RUNTIME, ...RUNTIME_ARGS] = runtimeCommand();
+const [RUNTIME, ...RUNTIME_ARGS] = engineCommand();
 const PARTITION_MS = 30_000;
 /** After this time the engine has noticed that the server does not answer (docs/design/store.md: staleness). */
 const NOTICED_MS = 12_000;
@@ -61,20 +61,16 @@ test("redis: an engine without a network to the server for 30 s serves reads, re
       [near, 1],
       [far, 2],
     ] as const) {
-      const engine = startProcess(
-        "ip",
-        [...space.prefix.slice(1), RUNTIME, ...RUNTIME_ARGS, "src/main.ts", "serve"],
-        {
-          cwd: ROOT,
-          env: {
-            ...{ SLUICE_DHT: "off", SLUICE_LSD: "off", SLUICE_PORT_MAPPING: "off" },
-            SLUICE_STORE: `redis://10.9.${network}.1`,
-            SLUICE_CLUSTER_ADDRESS: `http://10.9.${network}.2:6878`,
-            SLUICE_DATA_DIR: scratch.file(space.name),
-            XDG_CONFIG_HOME: scratch.file(space.name),
-          },
+      const engine = startProcess("ip", [...space.prefix.slice(1), RUNTIME, ...RUNTIME_ARGS, "serve"], {
+        cwd: ROOT,
+        env: {
+          ...{ SLUICE_DHT: "off", SLUICE_LSD: "off", SLUICE_PORT_MAPPING: "off" },
+          SLUICE_STORE: `redis://10.9.${network}.1`,
+          SLUICE_CLUSTER_ADDRESS: `http://10.9.${network}.2:6878`,
+          SLUICE_DATA_DIR: scratch.file(space.name),
+          XDG_CONFIG_HOME: scratch.file(space.name),
         },
-      );
+      });
       stops.push(() => engine.stop());
       await engine.line((line) => line.includes("Open"));
     }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { runtimeCommand } from "../parts/engine.ts";
+import { engineCommand } from "../parts/engine.ts";
 import { makeSpaces, type Space } from "../parts/namespaces.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { startProcess } from "../parts/process.ts";
@@ -45,8 +45,8 @@ test("hdhomerun_config finds one device, scans, and saves a channel that it has 
       { space: ours, device: "lan", addresses: ["192.168.5.1/24"] },
       { space: tv, device: "lan", addresses: ["192.168.5.2/24"] },
     );
-    const [command, ...args] = runtimeCommand();
-    const engine = startProcess("ip", [...ours.prefix.slice(1), command, ...args, "src/main.ts", "serve"], {
+    const [command, ...args] = engineCommand();
+    const engine = startProcess("ip", [...ours.prefix.slice(1), command, ...args, "serve"], {
       cwd: ROOT,
       env: {
         ...{ SLUICE_DHT: "off", SLUICE_LSD: "off", SLUICE_PORT_MAPPING: "off", SLUICE_STORE: "memory" },

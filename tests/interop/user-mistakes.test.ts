@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { runtimeCommand } from "../parts/engine.ts";
+import { engineCommand } from "../parts/engine.ts";
 import { testsThatNeed } from "../parts/needs.ts";
 import { startProcess } from "../parts/process.ts";
 import { type TempFolder, tempFolder } from "../parts/torrent-files.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const COMMAND = [...runtimeCommand(), "src/main.ts", "--http-port", "0", "--p2p-port", "0"];
+const COMMAND = [...engineCommand(), "--http-port", "0", "--p2p-port", "0"];
 const QUOTED = COMMAND.map((word) => `'${word}'`).join(" ");
 
 const { after, before, describe, test } = await testsThatNeed("namespaces");

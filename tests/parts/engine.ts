@@ -29,8 +29,8 @@ export function runtimeCommand(
   return [currentRuntime() === "node" ? process.execPath : currentNode(), "--import", "tsx"];
 }
 
-/** The command that runs the engine. */
-function engineCommand(runtime: RuntimeName = currentRuntime()): [command: string, ...args: string[]] {
+/** The command that runs the engine: the compiled program under Bun if there is one. */
+export function engineCommand(runtime: RuntimeName = currentRuntime()): [command: string, ...args: string[]] {
   const program = process.env[PROGRAM_VARIABLE];
   return runtime === "bun" && program !== undefined ? [program] : [...runtimeCommand(runtime), MAIN];
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { freePort, runtimeCommand } from "./engine.ts";
+import { engineCommand, freePort, runtimeCommand } from "./engine.ts";
 import { type RunningProcess, startProcess } from "./process.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -44,7 +44,6 @@ export async function startBroadcast(
 ): Promise<BroadcastProcess> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "sluice-broadcast-")));
   const p2pPort = options.p2pPort ?? (await freePort());
-  const [command, ...args] = runtimeCommand();
   const timed =
     typeof source === "object" && "timedBytesPerSecond" in source
       ? `${source.timedBytesPerSecond}`
@@ -52,9 +51,7 @@ export async function startBroadcast(
   const place = typeof source === "object" && "place" in source ? source.place : "--test-pattern";
   const words = [
     ...(options.prefix ?? []),
-    command,
-    ...args,
-    "src/main.ts",
+    ...engineCommand(),
     "broadcast",
     ...(timed === undefined ? [place] : ["-", "--bitrate", `${Number(timed) * 8}bit`]),
     ...["--name", options.name ?? "stream", "--json", "--p2p-port", String(p2pPort)],
@@ -63,7 +60,7 @@ export async function startBroadcast(
   const quoted = words.map((word) => `'${word}'`).join(" ");
   // The input would fill the pipe while Node and Deno start, and the stream would stay two seconds behind it.
   const startSeconds = process.versions.bun ? 0 : 4;
-  const timedInput = [command, ...args, "tests/parts/timed-stream.ts", timed].join(" ");
+  const timedInput = [...runtimeCommand(), "tests/parts/timed-stream.ts", timed].join(" ");
   const feed = `{ sleep ${startSeconds}; exec ${timedInput}; }`;
   // The shell waits for both processes; each ends when the other does.
   const script = timed === undefined ? `exec ${quoted}` : `${feed} | ${quoted} & wait`;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { freePort, runtimeCommand } from "../../parts/engine.ts";
+import { engineCommand, freePort } from "../../parts/engine.ts";
 import { PYTHON } from "../../parts/libtorrent.ts";
 import { type BroadcastProcess, startBroadcast } from "../../parts/live-broadcast.ts";
 import { testsThatNeed } from "../../parts/needs.ts";
@@ -71,8 +71,8 @@ test(
     const folder = await tempFolder("relaying-viewer");
     context.after(() => folder.remove());
     const port = await freePort();
-    const [command, ...args] = runtimeCommand();
-    const play = ["src/main.ts", "play", source.magnet, "--output", folder.file("relayed.ts")];
+    const [command, ...args] = engineCommand();
+    const play = ["play", source.magnet, "--output", folder.file("relayed.ts")];
     const ports = ["--p2p-port", String(port), "--http-port", "0"];
     const relay = startProcess(command, [...args, ...play, ...ports], {
       cwd: ROOT,
