@@ -27,11 +27,23 @@ function channelServer(): Promise<Server> {
       pattern.second(second).map((frame) => ({ ...frame, track: frame.track === "video" ? 0 : 1 })),
     ),
   );
-  const server = createServer((_, response) => {
+  const server = createServer((request, response) => {
+    if (request.url === "/guide.xml") return void response.end(guide());
     response.writeHead(200, { "content-type": "video/mp2t" });
     for (const some of bytes) response.write(some);
   });
   return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
+}
+
+/** A guide whose channel is not certainly `News`: two programmes of the next hours. */
+function guide(): string {
+  const time = (hours: number) =>
+    `${new Date(Date.now() + 3_600_000 * hours).toISOString().replace(/\D/g, "").slice(0, 14)} +0000`;
+  const programmes = [1, 2].map(
+    (n) =>
+      `<programme channel="n.x" start="${time(n)}" stop="${time(n + 1)}"><title>Evening Quiz</title><episode-num system="onscreen">S01E0${n}</episode-num></programme>`,
+  );
+  return `<?xml version="1.0"?><tv><channel id="n.x"><display-name>News Nature Wild</display-name></channel>${programmes.join("")}</tv>`;
 }
 
 describe("recordings in Chromium", { timeout: 300_000 }, () => {
@@ -103,4 +115,36 @@ describe("recordings in Chromium", { timeout: 300_000 }, () => {
     await page.getByText("Nothing is recorded").waitFor();
     assert.deepEqual(problems, []);
   });
+
+  test(
+    "a channel without a certain guide gets one, and a series is recorded from the search",
+    SLOW,
+    async () => {
+      const problems: string[] = [];
+      const page = await openPage(browser, { faults: problems });
+      await page.goto(engine.url);
+      await page.click("#guide");
+      await page
+        .getByPlaceholder("https://…/guide.xml.gz")
+        .fill(`http://127.0.0.1:${(channel.address() as AddressInfo).port}/guide.xml`);
+      await page.getByRole("button", { name: "Add", exact: true }).click();
+      await page.getByText("Channels without a certain guide: 1").click();
+      await page.getByText("Similar: News Nature Wild").waitFor();
+      await page.getByRole("button", { name: "Choose…" }).click();
+      const choice = page.locator("dialog").last();
+      await choice.locator("select").selectOption({ label: "News Nature Wild (n.x)" });
+      await choice.getByRole("button", { name: "Save" }).click();
+      await page.getByText("Channels without a certain guide").waitFor({ state: "hidden" });
+      await page.getByPlaceholder("When is…").fill("quiz");
+      await page.getByRole("button", { name: "Search", exact: true }).click();
+      await page.getByRole("button", { name: "Record…" }).first().click();
+      await page.getByRole("button", { name: "Series" }).first().click();
+      await page.getByText("Every episode of Evening Quiz is recorded").waitFor();
+      await page.keyboard.press("Escape");
+      await page.click("#recordings");
+      for (const text of ["Evening Quiz: S01E01", "Evening Quiz: S01E02", "each episode once"])
+        await page.getByText(text).first().waitFor();
+      assert.deepEqual(problems, []);
+    },
+  );
 });
