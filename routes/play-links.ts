@@ -42,7 +42,8 @@ export function createPlayLinkRoutes(
     url.searchParams.set(...parameterOf(selector));
     const { headers, signal } = c.req.raw;
     const contentHeaders = selector.kind === "url" ? selector.headers : undefined;
-    return playback.fetch(new Request(url, { headers, signal }), { ...c.env, contentHeaders });
+    const isOwnLink = selector.kind === "magnet" && selector.isOwn;
+    return playback.fetch(new Request(url, { headers, signal }), { ...c.env, contentHeaders, isOwnLink });
   };
   const app = new Hono<RouteEnv>();
   app.get("/play/infohash/:infohash", (c) => {

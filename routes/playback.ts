@@ -121,6 +121,7 @@ async function requestedContent(
   if (bytes) return { kind: "transport_file", bytes } as const;
   const selector = selectorOf(params, new URL(c.req.url).searchParams);
   if (selector?.kind === "url") return { ...selector, headers: c.env.contentHeaders };
+  if (selector?.kind === "magnet") return { ...selector, ...(c.env.isOwnLink && { isOwn: true }) };
   if (selector) return library === undefined ? selector : knownSelector(selector, library.items);
   throw new SluiceError("no_selector", "give one of content_id, infohash, url, magnet");
 }

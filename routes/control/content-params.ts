@@ -2,6 +2,7 @@ import { SluiceError } from "../../src/base/errors.ts";
 import type { Item } from "../../src/library/contract.ts";
 import type { ContentSelector } from "../../src/transfer/contract.ts";
 import { isSameOrigin } from "../http/access.ts";
+import { isOwn } from "../http/known-items.ts";
 import { selectorOf } from "../http/params.ts";
 import type { ControlCall } from "./method.ts";
 import { text } from "./params.ts";
@@ -58,9 +59,10 @@ export async function requireItem(id: number, call: ControlCall): Promise<Item> 
 }
 
 /** Returns the content of an item. Throws `unsupported_content` if the item names none. */
-export function itemSelector({ content, httpHeaders, id }: Item): ContentSelector {
+export function itemSelector(item: Item): ContentSelector {
+  const { content, httpHeaders, id } = item;
   const { contentId, infohash, magnet, url } = content;
-  if (magnet !== null) return { kind: "magnet", magnet };
+  if (magnet !== null) return { kind: "magnet", magnet, isOwn: isOwn(item) };
   if (infohash !== null) return { kind: "infohash", infohash };
   if (contentId !== null) return { kind: "content_id", contentId };
   if (url !== null)

@@ -356,6 +356,8 @@ export interface RouteEnv {
     readonly forwarded?: Forwarded | undefined;
     /** The request headers of the played item; set only by play links. */
     readonly contentHeaders?: Readonly<Record<string, string>> | undefined;
+    /** A play link of the user's own item: see `ContentSelector.isOwn`. */
+    readonly isOwnLink?: boolean | undefined;
     /** The files of a form; set only by control calls. */
     readonly files?: Files | undefined;
     /** Set on tracker paths: whether a page of another site may have caused the request. */

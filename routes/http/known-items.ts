@@ -21,8 +21,14 @@ export async function knownSelector(selector: ContentSelector, items: Items): Pr
   // CHOICE(content-id): of new content they are equal.
   const infohash =
     selector.kind === "infohash" ? selector.infohash : (selector.contentId as string as Infohash);
-  const magnet = (await itemWith(items, infohash))?.content.magnet ?? null;
-  return magnet === null ? selector : { kind: "magnet", magnet };
+  const item = await itemWith(items, infohash);
+  const magnet = item?.content.magnet ?? null;
+  return item === undefined || magnet === null ? selector : { kind: "magnet", magnet, isOwn: isOwn(item) };
+}
+
+/** Returns true for an item that the user has added, in contrast to those of a subscribed list, which its server can change. */
+export function isOwn({ externalPlaylistId }: Item): boolean {
+  return externalPlaylistId < 0;
 }
 
 /** Names content that the engine knows by its infohash only, until it has the metadata, by the title in the playlist. */

@@ -50,7 +50,7 @@ export function createContentResolver(deps: Dependencies): ContentResolver {
       case "content_id":
         return byInfohash(deps, web, await infohashOfId(deps, selector.contentId));
       case "magnet":
-        return fromMagnet(deps, selector.magnet, options);
+        return fromMagnet(deps, selector.magnet, options, selector.isOwn);
       case "url":
         return fromUrl(deps, web, selector, options);
       case "transport_file":
@@ -225,13 +225,14 @@ async function fromMagnet(
   deps: Dependencies,
   text: string,
   options: ResolveOptions,
+  isOwn = false,
 ): Promise<ResolvedContent> {
   const magnet = readMagnet(text);
   // Playback continues with this infohash even if the record of the key changes later.
   const infohash = magnet.infohash ?? (await deps.transfers.findByKey(magnet.item, options.signal));
   const [fetched, peers] = await Promise.all([
     magnetFile(deps, { ...magnet, infohash }, options),
-    linkPeers(deps, magnet, options),
+    linkPeers(deps, magnet, options.allowPrivateUrls || isOwn),
   ]);
   const content = contentOf(infohash, fetched?.known, fetched);
   const named: TransferContent = {
@@ -270,11 +271,7 @@ async function magnetFile(
 }
 
 /** Resolves the `x.pe` peers of a magnet to addresses. Private addresses are dropped unless the caller may use them. */
-async function linkPeers(
-  deps: Dependencies,
-  magnet: Magnet,
-  options: ResolveOptions,
-): Promise<PeerAddress[]> {
+async function linkPeers(deps: Dependencies, magnet: Magnet, allowPrivate: boolean): Promise<PeerAddress[]> {
   const found = await Promise.all(
     magnet.peers.slice(0, MAX_LINK_PEERS).map(async ({ host, port }) => {
       const literal = canonicalAddress(host);
@@ -287,5 +284,5 @@ async function linkPeers(
       }
     }),
   );
-  return found.flat().filter((peer) => options.allowPrivateUrls || addressScope(peer.host) === "global");
+  return found.flat().filter((peer) => allowPrivate || addressScope(peer.host) === "global");
 }

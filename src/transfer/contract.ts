@@ -68,7 +68,8 @@ export type ContentSelector =
       /** See {@link WebContent.headers}. */
       readonly headers?: Readonly<Record<string, string>> | undefined;
     }
-  | { readonly kind: "magnet"; readonly magnet: string }
+  /** `isOwn`: the link is from the user's own playlist, so any client may use its peers at private addresses. */
+  | { readonly kind: "magnet"; readonly magnet: string; readonly isOwn?: boolean }
   | { readonly kind: "transport_file"; readonly bytes: Uint8Array };
 
 /** Content that is being fetched: one for each infohash, shared by all players. */

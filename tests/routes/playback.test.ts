@@ -54,6 +54,32 @@ for (const path of [
     assert.equal(transfer!.name, "Show");
   });
 
+test("play links: devices of the network reach private peers of the user's own items, and not those of a subscribed list", async () => {
+  const away = {
+    origin: { remote: { host: "192.168.1.9", port: 1 }, local: { host: "192.168.1.5", port: 6878 } },
+    host: "192.168.1.5:6878",
+  };
+  for (const [externalPlaylistId, expected] of [
+    [-1, [{ host: "192.168.1.7", port: 4000 }]],
+    [3, []],
+  ] as const)
+    for (const path of ["/play/0/1?", "/ace/getstream?infohash=HASH"]) {
+      const app = fakeApp();
+      const infohash = "5".repeat(40) as Infohash;
+      const magnet = `magnet:?xt=urn:btih:${infohash}&x.pe=192.168.1.7%3A4000`;
+      const content = { transport: "bt", contentId: null, url: null, infohash, magnet } as const;
+      await app.library.items.add({ title: "Show", content, externalPlaylistId });
+      await app.call(path.replace("HASH", infohash), away);
+      assert.deepEqual(app.transfers.opened[0]!.content.peers, expected, path);
+      const asked = await app.call(
+        `/ace/getstream?magnet=${encodeURIComponent(magnet.replaceAll("5", "6"))}`,
+        away,
+      );
+      assert.ok(asked.status < 400);
+      assert.deepEqual(app.transfers.opened[1]!.content.peers, []);
+    }
+});
+
 test("getstream: pages of other sites cannot replace the user's content", async () => {
   const { call, engine } = await appWithFilm();
   const own = (await call(`/ace/getstream?infohash=${film.infohash}`)).headers.get("location")!;
