@@ -5,6 +5,8 @@ const TAPS = 32;
 const HALF = TAPS / 2;
 /** The share of the band that passes. */
 const PASSBAND = 0.92;
+/** The rates of codecs in Hz. A frame of FLAC can state 1 Hz, and would become gigabytes of samples. */
+const [MIN_RATE, MAX_RATE] = [8000, 192_000];
 
 /**
  * Gives a track one sampling rate. A live stream can change its rate, for instance for advertisements; players do not follow that within
@@ -21,6 +23,7 @@ export class RateConverter {
 
   /** Takes the samples of consecutive frames. Returns undefined for a damaged frame. */
   convert(samples: Samples | undefined): Samples | undefined {
+    if (samples && (samples.sampleRate < MIN_RATE || samples.sampleRate > MAX_RATE)) return undefined;
     const isChanged = samples !== undefined && samples.sampleRate !== this.#rate;
     const isFirst = isChanged && samples.sampleRate !== this.#otherRate;
     this.#otherRate = isChanged ? samples.sampleRate : undefined;

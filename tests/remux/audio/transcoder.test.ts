@@ -147,6 +147,15 @@ test("RateConverter: a tone keeps its pitch and level; a single frame with anoth
   assert.equal(converter.convert(own), own);
 });
 
+test("RateConverter: frames with a rate that no codec has are damaged; one of 1 Hz would need gigabytes", () => {
+  const converter = new RateConverter(48000);
+  for (const sampleRate of [1, 1, 7999, 7999, 655_350, 655_350])
+    assert.equal(
+      converter.convert({ sampleRate, channels: [new Float32Array(65_535)], layout: ["C"] }),
+      undefined,
+    );
+});
+
 test("AudioTranscoder.run: stops when its signal fires", async () => {
   const made = await plan(tone);
   const controller = new AbortController();
