@@ -156,6 +156,8 @@ function furtherOptions() {
     field(t("Upload limit in Mbit/s"), upload, t("Empty: no limit.")),
     rotate.label,
   );
+  // The buttons of the dialog cover the end of the form.
+  element.addEventListener("toggle", () => element.open && element.scrollIntoView({ block: "start" }));
   const inMega = (/** @type {HTMLInputElement} */ { value }, /** @type {number} */ factor) =>
     Math.round(Number(value) * factor) || undefined;
   return {
