@@ -31,7 +31,7 @@ await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 const source = startProcess(process.execPath, [
   new URL("../parts/pattern-server.ts", import.meta.url).pathname,
-  ...["0", "0", "100"],
+  "0",
 ]);
 const port = Number((await source.line((line) => line.startsWith("port "))).slice(5));
 const env = { SLUICE_DHT: "off", SLUICE_LSD: "off", SLUICE_PORT_MAPPING: "off" };

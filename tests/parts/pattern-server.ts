@@ -1,4 +1,4 @@
-import { createServer, type ServerResponse } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { runtime } from "#runtime";
 import { noFacts } from "../../src/live/input/source-feed.ts";
@@ -8,11 +8,9 @@ import { renumbered } from "./renumbered-ts.ts";
 
 /**
  * A source of a channel in a process of its own, to be killed: serves the test pattern as a live transport stream over HTTP, on the port
- * of the first argument (0: any). The second one is added to its PIDs. With a third one, each chunk of 2 s is sent in so many parts, spread
- * over that time, as broadcasts arrive. Prints its port, and a line for each request.
+ * of the first argument (0: any). The second one is added to its PIDs. Prints its port, and a line for each request.
  */
 const shift = Number(process.argv[3] ?? 0);
-const parts = Number(process.argv[4] ?? 1);
 const pids = new Map(shift === 0 ? [] : [0x100, 0x101, 0x1000].map((pid) => [pid, pid + shift]));
 const server = createServer(async (_, response) => {
   console.log("request");
@@ -24,17 +22,8 @@ const server = createServer(async (_, response) => {
     isOpen = false;
   });
   for (let packets = await feed.next(); packets && isOpen; packets = await feed.next())
-    send(response, renumbered(packets, pids, reader));
+    response.write(renumbered(packets, pids, reader));
 });
 server.listen(Number(process.argv[2]), "127.0.0.1", () =>
   console.log(`port ${(server.address() as AddressInfo).port}`),
 );
-
-function send(response: ServerResponse, packets: Uint8Array): void {
-  const count = packets.length / 188;
-  for (let part = 0; part < parts; part++) {
-    const at = (index: number) => 188 * Math.floor((index * count) / parts);
-    const some = packets.subarray(at(part), at(part + 1));
-    setTimeout(() => response.write(some), (part * 2_000) / parts);
-  }
-}
