@@ -198,6 +198,12 @@ export const CONTENT_COMMANDS: readonly Command[] = [
     flags: [
       { name: "infohash", value: "HEX", help: "The stream: 40 hexadecimal digits" },
       { name: "engine", value: "URL", help: "The engine that serves the stream, as its viewers reach it" },
+      {
+        name: "tracker",
+        value: "URL",
+        isRepeated: true,
+        help: "WebSocket tracker of the broadcast that the page may use; repeatable",
+      },
       JSON_FLAG,
     ],
     takesSettings: false,

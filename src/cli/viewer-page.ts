@@ -17,7 +17,13 @@ export async function viewerPage(context: Context, args: Arguments): Promise<num
     throw usageError(
       "viewer-page: --engine: expected the URL of the engine, such as https://tv.example.org/, without password, query and fragment",
     );
-  const files = await staticViewer(context.webAssets, { engine, infohash });
+  const trackers = (args.lists.get("tracker") ?? []).map((tracker) => {
+    if (URL.canParse(tracker) && /^wss?:$/.test(new URL(tracker).protocol)) return new URL(tracker);
+    throw usageError(
+      `viewer-page: --tracker: expected the URL of a WebSocket tracker, such as wss://tracker.example.org/, not ${printable(tracker)}`,
+    );
+  });
+  const files = await staticViewer(context.webAssets, { engine, infohash, trackers });
   const target = resolve(folder);
   for (const [name, text] of files) {
     const path = join(target, name);

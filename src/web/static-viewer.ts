@@ -19,6 +19,8 @@ export interface StaticViewer {
   readonly engine: URL;
   /** 40 hexadecimal digits. */
   readonly infohash: string;
+  /** The WebSocket trackers that the page may use, if the broadcast names them. */
+  readonly trackers?: readonly URL[];
 }
 
 /** Scripts that the page loads at run time by their path. */
@@ -33,7 +35,7 @@ const REFERENCE = /(?:"|')[\w./-]*?(chunk-[\w-]+\.js)(?:"|')/g;
  */
 export async function staticViewer(
   assets: WebAssets,
-  { engine, infohash }: StaticViewer,
+  { engine, infohash, trackers = [] }: StaticViewer,
 ): Promise<Map<string, string>> {
   const all = await assets();
   const textOf = (path: string): string => {
@@ -53,10 +55,11 @@ export async function staticViewer(
   for (const [, path] of html.matchAll(/(?:href|src)="\.\.(\/app\/[^"]+)"/g)) add(path!);
   for (const path of LOADED_LATER) add(path);
   const head = [
-    `<meta http-equiv="content-security-policy" content="${policy(engine)}" />`,
+    `<meta http-equiv="content-security-policy" content="${policy(engine, trackers)}" />`,
     `<meta name="referrer" content="no-referrer" />`,
     `<meta name="sluice-engine" content="${escaped(engine.href)}" />`,
     `<meta name="sluice-infohash" content="${infohash}" />`,
+    `<meta name="sluice-trackers" content="${escaped(trackers.map(({ origin }) => origin).join(" "))}" />`,
   ];
   const placed = html.replaceAll('"../app/', '"app/');
   files.set(
@@ -76,15 +79,15 @@ export async function viewerArchive(
   return url && zipOf(await staticViewer(assets, { engine: url, infohash }));
 }
 
-/** The page may connect to its engine only. */
-function policy(engine: URL): string {
+/** The page may connect to its engine and to these trackers only. */
+function policy(engine: URL, trackers: readonly URL[]): string {
   const socket = engine.origin.replace(/^http/, "ws");
   return escaped(
     [
       "default-src 'none'",
       ...["script-src", "style-src", "img-src", "worker-src"].map((name) => `${name} 'self'`),
       "media-src 'self' blob: data:",
-      `connect-src 'self' ${engine.origin} ${socket}`,
+      ["connect-src 'self'", engine.origin, socket, ...trackers.map(({ origin }) => origin)].join(" "),
       "base-uri 'none'",
       "form-action 'none'",
     ].join("; "),

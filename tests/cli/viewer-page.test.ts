@@ -34,6 +34,7 @@ test("sluice viewer-page writes the page, what it loads, and nothing else; the p
   inFolder(async (folder) => {
     const site = join(folder, "site");
     const flags = ["--infohash", INFOHASH.toUpperCase(), "--engine", "https://tv.example.org/a&b", "--json"];
+    flags.push("--tracker", "wss://tracker.example.org/announce", "--tracker", "ws://10.0.0.1:80/");
     const { code, out, err } = await write(folder, site, ...flags);
     assert.deepEqual([code, err], [0, ""]);
     const { files } = JSON.parse(out) as { files: string[] };
@@ -51,7 +52,16 @@ test("sluice viewer-page writes the page, what it loads, and nothing else; the p
     const html = await readFile(join(site, "index.html"), "utf8");
     assert.ok(html.includes(`<meta name="sluice-engine" content="https://tv.example.org/a&amp;b/" />`), html);
     assert.ok(html.includes(`<meta name="sluice-infohash" content="${INFOHASH}" />`), html);
-    assert.ok(html.includes(`connect-src 'self' https://tv.example.org wss://tv.example.org;`), html);
+    assert.ok(
+      html.includes(
+        `'self' https://tv.example.org wss://tv.example.org wss://tracker.example.org ws://10.0.0.1;`,
+      ),
+      html,
+    );
+    assert.ok(
+      html.includes(`<meta name="sluice-trackers" content="wss://tracker.example.org ws://10.0.0.1" />`),
+      html,
+    );
     assert.ok(html.includes(`src="app/viewer/viewer.js"`), html);
   }));
 
@@ -67,6 +77,7 @@ test("sluice viewer-page refuses an invalid stream, engine or folder", () =>
       [folder, ...infohash, "--engine", "tv.example.org"],
       [folder, ...infohash, "--engine", "http://me:secret@tv/"],
       [folder, ...infohash, "--engine", "http://tv/?a=1"],
+      [folder, ...infohash, ...engine, "--tracker", "https://tracker/"],
     ]) {
       const { code, err } = await runInProcess(["viewer-page", ...args], { dataDir: folder });
       assert.equal(code, 2, args.join(" "));
