@@ -7,7 +7,7 @@ import type { RouteDependencies, RouteEnv } from "./http/dependencies.ts";
 
 /**
  * Serves what a page needs to be a peer of a live stream: `GET /swarm/<infohash>` is the transport file, and as a WebSocket a
- * connection to the engine's peer of that swarm (docs/live-protocol.md, Browsers).
+ * connection to the engine's peer of that swarm; below `pieces/`, the last minutes as verifiable pieces (docs/live-protocol.md, Browsers).
  */
 export function createSwarmRoutes(
   dependencies: Pick<RouteDependencies, "engine" | "access">,
@@ -27,6 +27,14 @@ export function createSwarmRoutes(
     const options = { signal: c.req.raw.signal, isForeign };
     const file = await engine.webPeers.transportFile(infohash, options);
     return c.body(file, 200, { "content-type": "application/x-bittorrent", "cache-control": "no-store" });
+  });
+  app.get("/swarm/:infohash/pieces/:segment", async (c) => {
+    const name = c.req.param("segment");
+    const options = { signal: c.req.raw.signal, isForeign: isForeignPage(c, dependencies) };
+    const bytes = await engine.webPeers.pieces(infohashOf(c.req.param("infohash")), options, (pieces) =>
+      name === "recent" ? pieces.recent() : pieces.segment(Number(name)),
+    );
+    return c.body(bytes, 200, { "content-type": "application/octet-stream", "cache-control": "no-store" });
   });
   return app;
 }

@@ -26,7 +26,7 @@ const POLICIES: readonly (readonly [path: RegExp, policy: PathPolicy])[] = [
   // `/live/<user>/<password>/…` is for television apps: pages of other sites must not try passwords.
   [/^\/live\/[0-9a-f]{40}\/[^/]*$/i, "open"],
   // Pages for viewers on other sites (`sluice viewer-page`) get the same media from the swarm, and verify them.
-  [/^\/swarm\/[0-9a-f]{40}(?:\/(?:settings|peerjs(?:\/(?:id|peers))?))?$/i, "open"],
+  [/^\/swarm\/[0-9a-f]{40}(?:\/(?:settings|pieces\/(?:recent|\d+)|peerjs(?:\/(?:id|peers))?))?$/i, "open"],
   [/^\/(?:server\/api(?:\/\w*)?|service\/api\/?)$/, "methods"],
   [/^\/webui\/api\/service\/?$/, "methods"],
   [/^\/(?:docs\/?)?$/, "static"],

@@ -9,13 +9,13 @@ import type { TcpHandlers, TcpSocket } from "../runtime/contract.ts";
 import type {
   ByteSource,
   ContentFile,
-  LiveContent,
   LiveControl,
   PeerTransfer,
   Transfer,
   TransferContent,
   TransferDependencies,
 } from "../transfer/contract.ts";
+import type { LiveContent } from "../transfer/live-content.ts";
 import { SwarmTransfer } from "../transfer/transfer.ts";
 import type { LiveTransportFile } from "../wire/live/transport-file.ts";
 import type { TransportFile } from "../wire/torrent/metainfo.ts";

@@ -5,6 +5,7 @@ import { playOrder } from "../base/play-order.ts";
 import type { AcquireOptions, TransferLease } from "../playback/contract.ts";
 import type { TcpHandlers, TcpSocket } from "../runtime/contract.ts";
 import type { ContentSelector, Transfer, Transfers } from "../transfer/contract.ts";
+import type { ListedSegment, PieceSegments } from "../transfer/piece-segments.ts";
 import { makeTransportFile, type TransportFile } from "../wire/torrent/metainfo.ts";
 import { pieceLayersByRoot } from "../wire/torrent/piece-layers.ts";
 
@@ -36,6 +37,8 @@ interface PageContent {
   readonly segmentSeconds: number;
   /** WebSocket trackers by which its pages find those of other engines. */
   readonly trackers: readonly string[];
+  /** The last segments of a live stream, which {@link WebPeers.pieces} returns. */
+  readonly segments: readonly ListedSegment[];
 }
 
 /** Content that is open: a live stream, or else files. */
@@ -79,6 +82,7 @@ export class WebPeers {
     return this.#open(infohash, options, ({ name, files, live, file }) => ({
       title: name,
       segmentSeconds: this.#dependencies.segmentSeconds,
+      segments: live?.pieces?.list() ?? [],
       fileIndex: live ? undefined : playOrder(files)[0]?.index,
       trackers: [
         ...new Set([...(live?.content.file ?? file!).trackers.flat(), ...(live?.toldTrackers ?? [])]),
@@ -88,17 +92,29 @@ export class WebPeers {
     }));
   }
 
+  /** Opens a live stream, and returns what `read` reads of its last minutes. Rejects with `SluiceError`. */
+  pieces(
+    infohash: Infohash,
+    options: AcquireOptions,
+    read: (pieces: PieceSegments) => Promise<Uint8Array<ArrayBuffer>>,
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#open(infohash, options, ({ live }) => {
+      if (live?.pieces) return read(live.pieces);
+      throw new SluiceError("no_such_segment", "this content has no live pieces");
+    });
+  }
+
   async #open<T>(
     infohash: Infohash,
     options: AcquireOptions = {},
-    read: (content: OpenContent) => T,
+    read: (content: OpenContent) => T | Promise<T>,
   ): Promise<T> {
     const { acquire, transfers } = this.#dependencies;
     const lease = await acquire({ kind: "infohash", infohash }, options);
     try {
       const { name, files, live } = lease.transfer;
       const file = live ? undefined : transfers.get(infohash)?.transportFile();
-      if (live || (file && !file.info.isPrivate)) return read({ name, files, live, file });
+      if (live || (file && !file.info.isPrivate)) return await read({ name, files, live, file });
       throw new SluiceError("unsupported_content", "this content is private, or does not come from peers");
     } finally {
       lease.release();

@@ -1,5 +1,6 @@
 import { addressScope } from "../base/address.ts";
-import type { ContentFile, LiveContent, TransferContent } from "../transfer/contract.ts";
+import type { ContentFile, TransferContent } from "../transfer/contract.ts";
+import type { LiveContent } from "../transfer/live-content.ts";
 import type { LiveTransportFile } from "../wire/live/transport-file.ts";
 
 /** The content of a live stream. */

@@ -19,10 +19,10 @@ import type {
   ByteSource,
   ContentFile,
   EngineSettings,
-  LiveContent,
   LiveControl,
   PeerTransfer,
 } from "../transfer/contract.ts";
+import type { LiveContent } from "../transfer/live-content.ts";
 import { LocalTrackers } from "../transfer/local-trackers.ts";
 import type { SegmentSource } from "../transfer/segment-source.ts";
 import type { PieceHeader } from "../wire/live/header.ts";
@@ -36,6 +36,7 @@ import { SuccessorSearch } from "./successor-search.ts";
 import { fallbackOf } from "./web-fallback/web-fallback.ts";
 import { LiveSource } from "./window/live-source.ts";
 import { LiveWindow } from "./window/live-window.ts";
+import { PieceLog } from "./window/piece-log.ts";
 
 /** What all live transfers depend on. */
 export interface LiveTransferDependencies {
@@ -67,6 +68,7 @@ export class LiveTransfer implements PeerTransfer {
   readonly #clock: Clock;
   readonly #announcer: LocalTrackers;
   readonly #window: LiveWindow;
+  readonly #pieces: PieceLog;
   readonly #source: LiveSource;
   readonly #driver: LiveDriver;
   readonly #begun: Promise<void>;
@@ -114,6 +116,7 @@ export class LiveTransfer implements PeerTransfer {
       pieceMs: info.pieceMs,
       log: this.#log,
     });
+    this.#pieces = new PieceLog(this.#window);
     this.#source = new LiveSource({ window: this.#window, infohash, clock: runtime.clock });
     this.#driver = new LiveDriver({
       infohash,
@@ -140,7 +143,7 @@ export class LiveTransfer implements PeerTransfer {
       ...(live.roleKey && { roleKey: live.roleKey }),
       connections: dependencies.connections,
       log: this.#log,
-      sink: this.#isTransportStream ? this.#window : NO_SINK,
+      sink: this.#isTransportStream ? this.#pieces : NO_SINK,
       forked: (seq, header) => this.#forkedAt(seq, header),
       moved: (successor) => {
         this.#successor = successor;
@@ -286,9 +289,10 @@ export class LiveTransfer implements PeerTransfer {
     const toldTrackers = () => this.#toldTrackers;
     return {
       content: this.#content,
+      pieces: this.#pieces,
       produce: (header, chunks) => {
         if (!this.#stopping) this.#driver.produce(header, chunks);
-        this.#window.piece(header.value, chunks);
+        this.#pieces.piece(header.value, chunks, header.bytes);
       },
       tell: (stat) => {
         if (!this.#stopping) this.#driver.tell(stat);

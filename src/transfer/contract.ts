@@ -8,7 +8,7 @@ import type { Random } from "../base/random.ts";
 import type { ByteRange } from "../base/range.ts";
 import type { Instant } from "../base/time.ts";
 import type { Announcer } from "../net/announcer.ts";
-import type { Dht, NetSettings, PeerFinder, SignedItem, TrackerServer } from "../net/contract.ts";
+import type { Dht, NetSettings, PeerFinder, TrackerServer } from "../net/contract.ts";
 import type { PeerLimits } from "../net/peer-limits.ts";
 import type { Bucket, BucketPlace } from "../outbound/bucket.ts";
 import type { Outbound } from "../outbound/outbound.ts";
@@ -27,13 +27,14 @@ import type { PieceHeader } from "../wire/live/header.ts";
 import type { LiveRole } from "../wire/live/peer-info.ts";
 import type { RoleKey } from "../wire/live/role-proof.ts";
 import type { Successor } from "../wire/live/successor.ts";
-import type { LiveTransportFile } from "../wire/live/transport-file.ts";
 import type { LiveVariant } from "../wire/live/variants.ts";
 import type { TransportFile } from "../wire/torrent/metainfo.ts";
 import type { WebSeed } from "../wire/torrent/web-seeds.ts";
 import type { ChannelWatch, WindowStorage } from "./channel-contract.ts";
 import type { ConnectionCount } from "./connection-count.ts";
 import type { DrivenSwarm } from "./driver.ts";
+import type { LiveContent } from "./live-content.ts";
+import type { PieceSegments } from "./piece-segments.ts";
 import type { SegmentSource, SourceOptions } from "./segment-source.ts";
 import type { ServerSlots } from "./web-seeds/server-slots.ts";
 
@@ -307,29 +308,6 @@ export interface WebContent {
   readonly validator: string | undefined;
 }
 
-/** What is known about a live stream when it is opened. */
-export interface LiveContent {
-  /** The transport file; without a signed one it is made from the info dictionary and the trackers of the link. */
-  readonly file: LiveTransportFile;
-  readonly role: LiveRole;
-  /** Upload limit in bytes per second; undefined: derived from the settings and the bitrate. */
-  readonly uploadBytesPerSecond?: number;
-  /** The only permitted peers: the relays of a private source. Absent: all peers. */
-  readonly only?: readonly PeerAddress[];
-  /** Peers to connect to first: those from before a restart. */
-  readonly knownPeers?: readonly PeerAddress[];
-  /** Source only: the signed DHT item that names the stream's current position. */
-  readonly head?: SignedItem;
-  /** Source only: the signed DHT item with its successor record, if the stream moves to another key. */
-  readonly successor?: SignedItem;
-  /** Proves to peers that this engine is the source or a relay of it. */
-  readonly roleKey?: RoleKey;
-  /** Source only: another source may have started at the same time with the same key and epoch. */
-  readonly mayShareEpoch?: boolean;
-  /** True if the URLs in its file may lead to loopback and private addresses, because a client on this host brought the file. */
-  readonly allowPrivate?: boolean;
-}
-
 /** Controls the live swarm of a transfer, for a broadcast or a relay. */
 export interface LiveControl {
   readonly content: LiveContent;
@@ -354,6 +332,8 @@ export interface LiveControl {
   readonly variants: readonly LiveVariant[];
   /** Announce URLs of the newest STAT of the source. */
   readonly toldTrackers?: readonly string[];
+  /** Absent for containers that cannot be played. */
+  readonly pieces?: PieceSegments;
   /** How far the stream is ahead of this machine's clock if it cannot be played for that reason; else 0. */
   readonly minutesAhead: number;
 }

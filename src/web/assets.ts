@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
+import type { Metafile } from "esbuild";
 import { forOldBrowsers } from "./old-css.ts";
 
 /** The built files, which only a program that Deno compiled contains: esbuild cannot run inside of it. */
@@ -64,7 +65,8 @@ export async function buildWebAssets(): Promise<Record<string, WebAsset>> {
   const worker = createRequire(import.meta.url).resolve("hls.js/dist/hls.worker.js");
   // A dynamic import, because the engine starts faster without esbuild.
   const { build, stop } = await import("esbuild");
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
+    metafile: true,
     absWorkingDir: folder,
     entryPoints: [
       ...entries.map((name) => ({ in: `./${name}`, out: name.replace(/\.\w+$/, "") })),
@@ -107,10 +109,22 @@ export async function buildWebAssets(): Promise<Record<string, WebAsset>> {
   const own = (name: string) => readFile(folder + name, "utf8");
   add("/", "index.html", await own("shell/index.html"));
   for (const name of names.filter((each) => PLAIN.test(each))) add(`/app/${name}`, name, await own(name));
-  add("/watch", "index.html", await own("viewer/index.html"));
+  const preloads = viewerScripts(metafile).map(
+    (path) => `<link rel="modulepreload" href="../${path}" />\n    `,
+  );
+  const watch = await own("viewer/index.html");
+  add("/watch", "index.html", watch.replace("<script", `${preloads.join("")}<script`));
   for (const { path, text } of [...outputFiles, ...workerFiles]) {
     const name = path.slice(folder.length).replaceAll("\\", "/");
     add(`/${name}`, name, text);
   }
   return assets;
+}
+
+/** Returns the paths of the modules that the viewers' page needs to start, which browsers would find one after the other. */
+function viewerScripts({ outputs }: Metafile): readonly string[] {
+  const isPlayer = (path: string) =>
+    Object.keys(outputs[path]?.inputs ?? {}).some((input) => input.includes("/hls.js/"));
+  const { imports = [] } = outputs["app/viewer/viewer.js"] ?? {};
+  return imports.flatMap(({ path, kind }) => (kind === "import-statement" || isPlayer(path) ? [path] : []));
 }

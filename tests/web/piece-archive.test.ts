@@ -30,6 +30,7 @@ class FakeRecords implements Records {
   }
 }
 
+const NOTHING = Promise.resolve([]);
 const START_MS = 1_790_000_000_000;
 const PIECE_MS = 250;
 
@@ -46,6 +47,7 @@ function browserOf(stream: SomeStream) {
       verify: runtime.ed25519Verifier(stream.file.info.publicKey),
       now: () => clock.nowMs,
       pageId: `page${pages++}`,
+      newestCount: 10,
     });
     /** Receives pieces with these first bytes, one in 250 ms. */
     const receive = async (numbers: readonly number[]) => {
@@ -70,7 +72,7 @@ test("PieceArchive: a page that is reloaded gets the pieces of the one before, i
   await first.receive([1, 2, 3, 4, 5, 6]);
   assert.deepEqual(numbersOf(first.sink), [1, 2, 3, 4, 5, 6]);
   const second = open();
-  const restored = await second.archive.restore();
+  const restored = await second.archive.restore(NOTHING);
   assert.deepEqual(numbersOf(second.sink), [1, 2, 3, 4, 5, 6]);
   assert.deepEqual(
     restored.map(({ header, chunks }) => [header.value.seq, Buffer.concat([...chunks])[0]]),
@@ -78,7 +80,7 @@ test("PieceArchive: a page that is reloaded gets the pieces of the one before, i
   );
   await second.receive([7, 8]);
   const third = open();
-  await third.archive.restore();
+  await third.archive.restore(NOTHING);
   assert.deepEqual(numbersOf(third.sink), [1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
@@ -95,12 +97,12 @@ test("PieceArchive: pieces of other streams, invalid and changed ones are not re
   third!.push({ header: new Uint8Array(3), media: new Uint8Array(3) });
   records.values.set(`${stream.file.infohash} ${START_MS} x 0`, "nothing");
   const page = open();
-  await page.archive.restore();
+  await page.archive.restore(NOTHING);
   assert.deepEqual(numbersOf(page.sink), [1, 3, 5, 6]);
   const other = browserOf(someStream({ name: "Other" }));
   for (const [key, value] of records.values) other.records.values.set(key, value);
   const otherPage = other.open();
-  assert.deepEqual(await otherPage.archive.restore(), []);
+  assert.deepEqual(await otherPage.archive.restore(NOTHING), []);
 });
 
 test("PieceArchive: removes what is older than two minutes, of this stream and of others", async () => {
@@ -108,14 +110,14 @@ test("PieceArchive: removes what is older than two minutes, of this stream and o
   records.values.set(`${"ab".repeat(20)} ${START_MS - ARCHIVE_MS - 1} x 0`, []);
   records.values.set(`${"ab".repeat(20)} ${START_MS - 1} x 0`, []);
   const page = open();
-  await page.archive.restore();
+  await page.archive.restore(NOTHING);
   assert.equal(records.values.size, 1);
   const pieces = ARCHIVE_MS / PIECE_MS;
   await page.receive(Array.from({ length: 2 * pieces }, (_, i) => i % 256));
   // Two pieces are written at once; some outdated ones wait for their removal.
   assert.ok(records.values.size < pieces / 2 + 30, `${records.values.size} records`);
   clock.nowMs += ARCHIVE_MS + 1;
-  assert.deepEqual(await open().archive.restore(), []);
+  assert.deepEqual(await open().archive.restore(NOTHING), []);
   assert.equal(records.values.size, 0);
 });
 
@@ -141,7 +143,7 @@ test("PieceArchive: records that were written while the browser read the old one
     await reading.promise;
     return names;
   };
-  const restoring = archive.restore();
+  const restoring = archive.restore(NOTHING);
   await receive([5, 6, 7, 8]);
   reading.resolve();
   await restoring;

@@ -109,8 +109,8 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
       });
       await page.goto(`${source.url}/watch/${source.infohash}`);
       await page.uncheck("#sharing");
+      await until(page, ({ isFallback }) => isFallback);
       await plays(page, 2);
-      assert.equal((await factsOf(page)).isFallback, true);
     }),
   );
 
@@ -151,6 +151,37 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
       });
       await plays(page, 3);
       assert.equal((await figuresOf(page)).skippedPieces, 0);
+    }),
+  );
+
+  test(
+    "a page goes back to before it was opened: another page sends that part, or the engine",
+    SLOW,
+    inRealTime(async () => {
+      await closeAll();
+      await plays(await open(), 8);
+      const page = await open();
+      const engineSends = /\/pieces\/\d+$/;
+      await page.route(engineSends, (route) => route.abort());
+      await plays(page, 1);
+      const openedAt = await page.evaluate(() => document.querySelector("video")!.currentTime);
+      await until(page, ({ figures }) => figures!.pages === 1);
+      const goBack = (seconds: number) =>
+        page.evaluate((to) => {
+          const video = document.querySelector("video")!;
+          video.currentTime = Math.max(video.seekable.start(0) + 0.5, to);
+        }, openedAt - seconds);
+      // This page starts with the last complete segment; the other one has 8 s.
+      await goBack(6);
+      await until(page, ({ figures }) => figures!.earlierFromPages > 0);
+      await plays(page, 1);
+      await page.unroute(engineSends);
+      await page.uncheck("#sharing");
+      await until(page, ({ figures }) => figures!.pages === 0);
+      await goBack(60);
+      await until(page, ({ figures }) => figures!.earlierFromEngine > 0);
+      await plays(page, 1);
+      assert.equal((await factsOf(page)).isFallback, false);
     }),
   );
 

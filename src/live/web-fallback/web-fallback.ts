@@ -8,7 +8,7 @@ import type { Outbound } from "../../outbound/outbound.ts";
 import type { FetchedChunks } from "../../protocol/live/contract.ts";
 import type { LateMedia, MissingPiece } from "../../protocol/live/fetched.ts";
 import type { Clock, Runtime } from "../../runtime/contract.ts";
-import type { LiveContent } from "../../transfer/contract.ts";
+import type { LiveContent } from "../../transfer/live-content.ts";
 import { cutPiece } from "../../wire/live/chunks.ts";
 import type { LiveInfo } from "../../wire/live/info.ts";
 import type { OriginRequest, WebOrigin } from "../contract.ts";

@@ -1,4 +1,5 @@
 import { type ManifestPart, type ManifestSegment, writeMediaManifest } from "../../media/manifest.ts";
+import type { ListedSegment } from "../../transfer/piece-segments.ts";
 import type { ManifestPlace } from "../../transfer/segment-source.ts";
 import type { LiveWindow } from "./live-window.ts";
 import { partTargetMs } from "./live-window-parts.ts";
@@ -18,7 +19,11 @@ const SEGMENTS_WITH_PARTS = 2;
 const HOLD_BACK_PARTS = 3;
 
 /** Returns the segments of a manifest whose last one ends at `untilMs` or earlier. The result moves forward only. */
-export function listedSegments(segments: readonly KeptSegment[], untilMs: number): readonly KeptSegment[] {
+export function listedSegments(
+  segments: readonly KeptSegment[],
+  untilMs: number,
+  mostMs = LISTED_MS,
+): readonly KeptSegment[] {
   const listed: KeptSegment[] = [];
   let listedMs = 0;
   for (let index = segments.length - 1; index >= 0 && listed.length < MAX_SEGMENTS; index--) {
@@ -26,20 +31,29 @@ export function listedSegments(segments: readonly KeptSegment[], untilMs: number
     if (!segment.isListable || segment.endMs > untilMs) continue;
     const later = listed.at(-1);
     if (later && later.facts.number - segment.facts.number - 1 > MAX_GAPS) break;
-    if (listedMs >= LISTED_MS && listed.length >= MIN_SEGMENTS) break;
+    if (listedMs >= mostMs && listed.length >= MIN_SEGMENTS) break;
     listed.push(segment);
     listedMs += segment.durationMs;
   }
   return listed.reverse();
 }
 
-/** Writes the manifest of these segments. `isAtEdge`: it includes the parts of the last segments, and players may wait
- * for the next one. `isEnded`: no segment will follow. */
+/** What is special about the start and the end of a manifest. */
+interface ManifestEnds {
+  /** It includes the parts of the last segments, and players may wait for the next one. */
+  readonly isAtEdge: boolean;
+  /** No segment will follow. */
+  readonly isEnded: boolean;
+  /** Segments before the first listed one that are not in the window. */
+  readonly earlier: readonly ListedSegment[];
+}
+
+/** Writes the manifest of these segments. */
 export function writeLiveManifest(
   window: LiveWindow,
   listed: readonly KeptSegment[],
   place: ManifestPlace,
-  { isAtEdge, isEnded }: { readonly isAtEdge: boolean; readonly isEnded: boolean },
+  { isAtEdge, isEnded, earlier }: ManifestEnds,
 ): string {
   const { urls, isDelta = false, cuts = [] } = place;
   const urlOf = (number: number, ending = "ts") => urls.segment(number, ending);
@@ -55,6 +69,13 @@ export function writeLiveManifest(
   const withParts = isAtEdge
     ? listed.slice(-SEGMENTS_WITH_PARTS).filter(({ facts }) => facts.number > newest - SEGMENTS_WITH_PARTS)
     : [];
+  const before = earlier.map(
+    ({ number, startMs, durationMs }): ManifestSegment => ({
+      uri: urlOf(number),
+      durationSeconds: durationMs / 1000,
+      programDateTimeMs: startMs,
+    }),
+  );
   const entries = listed.flatMap((segment, index): ManifestSegment[] => {
     const { facts, durationMs, isDiscontinuous } = segment;
     return [
@@ -76,10 +97,10 @@ export function writeLiveManifest(
   const partTargetSeconds = partTargetMs(pieceMs) / 1000;
   return writeMediaManifest({
     kind: "live",
-    firstNumber: first?.facts.number ?? 0,
+    firstNumber: earlier[0]?.number ?? first?.facts.number ?? 0,
     firstDiscontinuity: first ? first.discontinuity - (first.isDiscontinuous ? 1 : 0) + cutsBefore(first) : 0,
     targetSeconds: longestMs / 1000,
-    segments: entries,
+    segments: [...before, ...entries],
     isEnded,
     isDelta,
     ...(isAtEdge &&

@@ -1,8 +1,8 @@
-import { concatBytes } from "../../base/bytes.ts";
 import { SluiceError } from "../../base/errors.ts";
 import type { Infohash } from "../../base/ids.ts";
 import type { UnixSeconds } from "../../base/time.ts";
 import type { Clock } from "../../runtime/contract.ts";
+import type { ListedSegment } from "../../transfer/piece-segments.ts";
 import type {
   LivePosition,
   LiveStream,
@@ -16,7 +16,7 @@ import { segmentNumber } from "../../transfer/segment-source.ts";
 import { WindowCursor } from "./live-cursor.ts";
 import { listedSegments, openSegment, writeLiveManifest } from "./live-manifest.ts";
 import type { LiveWindow } from "./live-window.ts";
-import type { KeptSegment } from "./live-window-segment.ts";
+import { type KeptSegment, readRange } from "./live-window-segment.ts";
 
 /** What a live stream is played from. */
 export interface LiveSourceOptions {
@@ -25,6 +25,10 @@ export interface LiveSourceOptions {
   readonly clock: Clock;
   /** True if seconds of media arrive at once: manifests then have no parts, so that players keep a buffer of some segments. */
   readonly isBursty?: boolean;
+  /** How much a manifest lists (default: one minute). */
+  readonly listedMs?: number;
+  /** Returns segments that can be loaded although they are older than the window: those right before the given one, oldest first. */
+  earlier?(first: KeptSegment): readonly ListedSegment[];
 }
 
 /** Players may request a segment up to this far ahead of the manifest (RFC 8216bis 6.2.5.2). */
@@ -44,10 +48,14 @@ export class LiveSource implements SegmentSource {
   readonly #infohash: Infohash;
   readonly #clock: Clock;
   readonly #isBursty: boolean;
+  readonly #listedMs: number | undefined;
+  readonly #earlier: NonNullable<LiveSourceOptions["earlier"]>;
 
-  constructor({ window, infohash, clock, isBursty = false }: LiveSourceOptions) {
+  constructor({ window, infohash, clock, ...options }: LiveSourceOptions) {
     this.#window = window;
-    this.#isBursty = isBursty;
+    this.#isBursty = options.isBursty ?? false;
+    this.#listedMs = options.listedMs;
+    this.#earlier = options.earlier ?? (() => []);
     this.#infohash = infohash;
     this.#clock = clock;
     this.live = {
@@ -68,7 +76,7 @@ export class LiveSource implements SegmentSource {
     const minSegments = this.#isBursty && isAtEdge && !window.hasEnded ? MIN_BURSTY_SEGMENTS : 1;
     const listed = await this.#waitFor(() => {
       const list = isAtEdge
-        ? listedSegments(window.segments, Number.POSITIVE_INFINITY)
+        ? listedSegments(window.segments, Number.POSITIVE_INFINITY, this.#listedMs)
         : this.#shifted(shiftMs);
       const newest = list.at(-1)?.facts.number;
       if (newest === undefined || list.length < minSegments) return undefined;
@@ -79,6 +87,7 @@ export class LiveSource implements SegmentSource {
     return writeLiveManifest(window, listed, place, {
       isAtEdge: isAtEdge && !this.#isBursty,
       isEnded,
+      earlier: isAtEdge ? this.#earlier(listed[0]!) : [],
     });
   }
 
@@ -122,7 +131,7 @@ export class LiveSource implements SegmentSource {
       return found?.isClosed ? found : undefined;
     }, signal);
     if (!segment.isListable) throw noSuchSegment();
-    return this.#read(segment, 0, segment.mediaBytes);
+    return readRange(this.#window, segment, 0, segment.mediaBytes);
   }
 
   isWhole(number: number): boolean {
@@ -181,7 +190,7 @@ export class LiveSource implements SegmentSource {
     }, signal);
     const range = segment.parts[part];
     if (!range) throw noSuchSegment();
-    return this.#read(segment, range.start, range.end);
+    return readRange(this.#window, segment, range.start, range.end);
   }
 
   /** Returns the segment with this number; undefined if it is the next one to come. Throws if it will not come. */
@@ -193,13 +202,6 @@ export class LiveSource implements SegmentSource {
     const last = segments.at(-1);
     if (found || (last && last.facts.number + 1 === number && !hasEnded)) return found;
     throw noSuchSegment();
-  }
-
-  async #read(segment: KeptSegment, start: number, end: number): Promise<SegmentBytes> {
-    const read: Uint8Array[] = [];
-    for (let at = start; at < end; at += read.at(-1)!.length)
-      read.push(await this.#window.read(segment, at, end - at));
-    return concatBytes(read);
   }
 
   /** Waits until `look` returns a value; it is called again after each change of the window. */

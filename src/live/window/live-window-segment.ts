@@ -157,3 +157,16 @@ export class KeptSegment {
     return at >= this.bytes ? runs.length : low;
   }
 }
+
+/** Returns the bytes `[start, end)` of a segment by as many reads of its window as it takes. */
+export async function readRange(
+  window: { read(segment: KeptSegment, at: number, limit: number): Promise<Uint8Array> },
+  segment: KeptSegment,
+  start: number,
+  end: number,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const read: Uint8Array[] = [];
+  for (let at = start; at < end; at += read.at(-1)!.length)
+    read.push(await window.read(segment, at, end - at));
+  return concatBytes(read);
+}

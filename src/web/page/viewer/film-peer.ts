@@ -160,7 +160,14 @@ export class FilmPeer implements PagePeer {
       fromEngine: traffic.fromEngine + this.#httpBytes,
       pages: peers.filter(({ address }) => pageIdOf(address) !== undefined).length,
       ...{ isEngineConnected, isRefused, uploads: this.#isSharing, children: 0, banned: bannedPeers },
-      ...{ skippedPieces: 0, restoredPieces: 0, delayMs: undefined, hasEnded: false },
+      ...{
+        skippedPieces: 0,
+        restoredPieces: 0,
+        earlierFromPages: 0,
+        earlierFromEngine: 0,
+        delayMs: undefined,
+        hasEnded: false,
+      },
     };
   }
 

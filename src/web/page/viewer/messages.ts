@@ -1,3 +1,5 @@
+import type { ListedSegment } from "../../../transfer/piece-segments.ts";
+
 /** Messages between the page and its worker. A channel is a WebRTC data channel: the page has it, the worker uses it. */
 
 /** The first message to the worker. */
@@ -8,6 +10,8 @@ export interface StartMessage {
   readonly infohash: string;
   /** The transport file. */
   readonly file: ArrayBuffer;
+  /** The last segments that the engine has of a live stream. */
+  readonly segments: readonly ListedSegment[];
   /** Which file to play; undefined for a live stream. `hlsUrl`: its HLS presentation at the engine, a folder. */
   readonly film?:
     | { readonly fileIndex: number; readonly segmentSeconds: number; readonly hlsUrl: string }
@@ -19,6 +23,8 @@ export type ToWorker =
   | StartMessage
   /** Connects to other pages under this id from now on, or to the engine only if there is none; with the same id only `uploads` changes. */
   | { readonly kind: "share"; readonly id: string | undefined; readonly uploads: boolean }
+  /** The last seconds that the engine has of a live stream (`encodePieces`), if it has any; sent once. */
+  | { readonly kind: "recent"; readonly bytes: ArrayBuffer | undefined }
   /** Requests a resource of the HLS presentation. */
   | { readonly kind: "load"; readonly id: number; readonly path: string }
   | { readonly kind: "abort"; readonly id: number }
@@ -61,6 +67,9 @@ export interface ViewerFigures {
   readonly skippedPieces: number;
   /** Pieces that an earlier page of this browser had stored. */
   readonly restoredPieces: number;
+  /** Segments from before this page joined that it has got from other pages and from the engine, because the viewer went back. */
+  readonly earlierFromPages: number;
+  readonly earlierFromEngine: number;
   /** The age of the newest piece in the window, in ms of the source's clock. */
   readonly delayMs: number | undefined;
   readonly hasEnded: boolean;

@@ -1,13 +1,13 @@
 import { createStore, delMany, getMany, keys, set } from "idb-keyval";
-import { concatBytes, equalBytes } from "../../../base/bytes.ts";
-import { DecodeError } from "../../../base/errors.ts";
-import type { Ed25519Verify, Sha256 } from "../../../base/signature.ts";
+import { concatBytes } from "../../../base/bytes.ts";
 import type { PieceSink } from "../../../live/contract.ts";
+import {
+  type PieceVerification,
+  type StoredPiece,
+  verifiedPieces,
+} from "../../../live/window/verified-pieces.ts";
 import type { WholePiece } from "../../../protocol/live/contract.ts";
-import { cutPiece } from "../../../wire/live/chunks.ts";
-import { decodeHeader, type PieceHeader } from "../../../wire/live/header.ts";
-import type { LiveTransportFile } from "../../../wire/live/transport-file.ts";
-import { comparePieces, isChunkOf, isSignedHeader, liveHash } from "../../../wire/live/trust.ts";
+import type { PieceHeader } from "../../../wire/live/header.ts";
 
 /** How long pieces are kept, and their limit: 2 minutes of 2 Mbit/s. */
 export const ARCHIVE_MS = 120_000;
@@ -18,8 +18,6 @@ const BATCH_MS = 250;
 const REMOVED_AT_ONCE = 20;
 /** A page starts without the stored pieces if the browser does not return them within this time. */
 const RESTORE_TIMEOUT_MS = 1_000;
-/** Signatures that are checked, 2 ms each. A header without a gap after it needs none, because the next one contains its hash. */
-const MAX_SIGNATURES = 50;
 
 /** A store of records that outlives the page. Each method rejects if the browser forbids it, or if its quota is exhausted. */
 export interface Records {
@@ -41,10 +39,7 @@ export function openRecords(): Records {
   };
 }
 
-interface PieceArchiveOptions {
-  readonly file: LiveTransportFile;
-  readonly verify: Ed25519Verify;
-  readonly sha256: Sha256;
+interface PieceArchiveOptions extends PieceVerification {
   readonly records: Records;
   /** Receives the pieces, those that are restored first. */
   readonly next: PieceSink;
@@ -52,12 +47,8 @@ interface PieceArchiveOptions {
   readonly now: () => number;
   /** Differs in each page, so that two pages of one stream do not replace each other's records. */
   readonly pageId: string;
-}
-
-/** A piece as it is stored. */
-interface StoredPiece {
-  readonly header: Uint8Array;
-  readonly media: Uint8Array;
+  /** How many pieces {@link PieceArchive.newest} has at most. */
+  readonly newestCount: number;
 }
 
 /** A record of ours, or one that was restored. */
@@ -70,6 +61,9 @@ interface OwnRecord {
 /** Keeps the last pieces of a stream in the browser, so that a page that is reloaded starts with them, and can go back to them. */
 export class PieceArchive implements PieceSink {
   readonly #options: PieceArchiveOptions;
+  /** The number of pieces that earlier pages had stored. */
+  storedPieces = 0;
+  #newest: WholePiece[] = [];
   #batch: StoredPiece[] = [];
   #batchBytes = 0;
   #batchFromMs = 0;
@@ -83,26 +77,40 @@ export class PieceArchive implements PieceSink {
     this.#options = options;
   }
 
-  /** Passes on the pieces that an earlier page stored, and returns them, oldest first. Each is verified again. */
-  async restore(): Promise<readonly WholePiece[]> {
+  /**
+   * Passes on the pieces that an earlier page stored and those that `others` brings, and returns them, oldest first. Each is verified.
+   * What takes too long is ignored.
+   */
+  async restore(others: Promise<readonly StoredPiece[]>): Promise<readonly WholePiece[]> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<readonly never[]>((resolve) => {
       timer = setTimeout(() => resolve([]), RESTORE_TIMEOUT_MS);
     });
-    try {
-      const pieces = this.#verified(await Promise.race([this.#read(), late]));
-      for (const { header, chunks } of pieces) this.#options.next.piece(header.value, chunks, header.bytes);
-      return pieces;
-    } catch {
+    const read = this.#read().catch(() => {
       this.#isFailed = true; // The browser forbids it: the page works without.
       return [];
-    } finally {
-      clearTimeout(timer);
-    }
+    });
+    const [stored, received] = await Promise.all([
+      Promise.race([read, late]),
+      Promise.race([others.catch(() => []), late]),
+    ]);
+    clearTimeout(timer);
+    this.storedPieces = stored.length;
+    const pieces = verifiedPieces([...stored, ...received], this.#options);
+    for (const { header, chunks } of pieces) this.#options.next.piece(header.value, chunks, header.bytes);
+    this.#newest = pieces.slice(-this.#options.newestCount);
+    return pieces;
+  }
+
+  /** The newest pieces, oldest first: with them another driver continues where the one before stopped. */
+  get newest(): readonly WholePiece[] {
+    return this.#newest.slice();
   }
 
   piece(header: PieceHeader, chunks: readonly Uint8Array[], signed: Uint8Array): void {
     this.#options.next.piece(header, chunks, signed);
+    this.#newest.push({ header: { value: header, bytes: signed }, chunks });
+    if (this.#newest.length > this.#options.newestCount) this.#newest.shift();
     if (this.#isFailed) return;
     const nowMs = this.#options.now();
     if (this.#batch.length === 0) this.#batchFromMs = nowMs;
@@ -185,43 +193,6 @@ export class PieceArchive implements PieceSink {
       })),
     );
     return stored.flat();
-  }
-
-  /** Returns the genuine pieces in order, each once. */
-  #verified(stored: readonly StoredPiece[]): readonly WholePiece[] {
-    const { file, sha256, verify } = this.#options;
-    const { info, infohash } = file;
-    const known = new Map<string, { readonly value: PieceHeader; readonly stored: StoredPiece }>();
-    for (const each of stored) {
-      const value = headerIn(each.header, file);
-      if (value) known.set(`${value.epoch} ${value.seq}`, { value, stored: each });
-    }
-    const newestFirst = [...known.values()].sort((a, b) => comparePieces(b.value, a.value));
-    const pieces: WholePiece[] = [];
-    let signatures = 0;
-    let previousHash: Uint8Array | undefined;
-    for (const { value, stored } of newestFirst) {
-      const bytes = stored.header;
-      const isNamed = previousHash !== undefined && equalBytes(liveHash(bytes, sha256), previousHash);
-      if (!isNamed && (signatures++ >= MAX_SIGNATURES || !isSignedHeader(bytes, infohash, verify))) continue;
-      previousHash = value.previousHash;
-      const chunks = cutPiece(stored.media, info.stripeCount);
-      if (
-        stored.media.length === value.pieceBytes &&
-        chunks.every((chunk, stripe) => chunk.length === 0 || isChunkOf(value, stripe, chunk, sha256))
-      )
-        pieces.push({ header: { value, bytes }, chunks });
-    }
-    return pieces.reverse();
-  }
-}
-
-function headerIn(bytes: Uint8Array, { info }: LiveTransportFile): PieceHeader | undefined {
-  try {
-    return decodeHeader(bytes, info);
-  } catch (error) {
-    if (error instanceof DecodeError) return undefined;
-    throw error;
   }
 }
 

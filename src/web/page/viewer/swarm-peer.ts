@@ -1,4 +1,5 @@
 import { withLinkedAbort } from "../../../async/abort.ts";
+import { deferred } from "../../../async/deferred.ts";
 import type { PeerAddress } from "../../../base/address.ts";
 import { toHex } from "../../../base/bytes.ts";
 import { SluiceError } from "../../../base/errors.ts";
@@ -7,21 +8,25 @@ import { URGENCY } from "../../../base/rate-limit.ts";
 import { LiveDriver } from "../../../live/live-driver.ts";
 import { LiveSource } from "../../../live/window/live-source.ts";
 import { LiveWindow } from "../../../live/window/live-window.ts";
+import { PieceLog } from "../../../live/window/piece-log.ts";
+import { decodePieces } from "../../../live/window/verified-pieces.ts";
 import { PeerLimits } from "../../../net/peer-limits.ts";
 import { acceptPeers } from "../../../net/peer-listener.ts";
-import type { WholePiece } from "../../../protocol/live/contract.ts";
 import type { TcpHandlers, TcpSocket } from "../../../runtime/contract.ts";
 import { ConnectionCount } from "../../../transfer/connection-count.ts";
+import type { ListedSegment } from "../../../transfer/piece-segments.ts";
 import { SHARED_MANIFEST_URLS } from "../../../transfer/segment-source.ts";
 import { ENGINE_OF_PAGE, pageAddress, pageIdOf } from "../../../wire/live/page-address.ts";
 import type { LiveTransportFile } from "../../../wire/live/transport-file.ts";
 import { makePeerId } from "../../../wire/peer/peer-id.ts";
+import { EarlierSegments } from "./earlier-segments.ts";
 import type { FromWorker, ToWorker, ViewerFigures } from "./messages.ts";
 import { CLOCK } from "./page-clock.ts";
 import { ed25519Verifier, sha256 } from "./page-crypto.ts";
 import { findPages } from "./page-finder.ts";
 import { PageNet } from "./page-net.ts";
 import { ARCHIVE_BYTES, ARCHIVE_MS, openRecords, PieceArchive } from "./piece-archive.ts";
+import { PieceExchange, type TakePieces } from "./piece-exchange.ts";
 import type { PagePeer } from "./worker-loop.ts";
 
 /** Media that is later than this is skipped: a page has a short buffer, and its engine has every piece. */
@@ -35,6 +40,16 @@ const MAX_CONNECTIONS = 40;
 /** Response to a blocking reload (RFC 8216bis 6.2.5.2) or to a part that does not exist yet. */
 const LOAD_TIMEOUT_MS = 20_000;
 
+interface SwarmPeerOptions {
+  readonly file: LiveTransportFile;
+  /** The URL of the swarm at the engine. */
+  readonly url: string;
+  /** The last segments that the engine has. */
+  readonly segments: readonly ListedSegment[];
+  /** Sends to the page. */
+  post(message: FromWorker, transfer?: Transferable[]): void;
+}
+
 /** A page as a peer of a live swarm: the live driver of the engine on the connections of the page. */
 export class SwarmPeer implements PagePeer {
   readonly #file: LiveTransportFile;
@@ -42,49 +57,40 @@ export class SwarmPeer implements PagePeer {
   readonly #net: PageNet;
   readonly #window: LiveWindow;
   readonly #archive: PieceArchive;
-  /** The newest pieces that an earlier page stored. */
-  #restored: readonly WholePiece[] = [];
+  readonly #recent = deferred<Uint8Array>();
+  readonly #earlier: EarlierSegments;
+  readonly #exchange: PieceExchange;
   readonly #source: LiveSource;
   readonly #accept: (socket: TcpSocket) => TcpHandlers;
   /** The present driver, its id among other pages, whether it has offered upload in its handshakes, and whether it does now. */
   #joined: { driver: LiveDriver; id: string | undefined; offers: boolean; uploads: boolean } | undefined;
   #stopFinding: () => void = () => {};
-  /** Of drivers that have stopped, and of the archive. */
-  #past = { banned: 0, skippedPieces: 0, restoredPieces: 0 };
+  /** Of drivers that have stopped. */
+  #past = { banned: 0, skippedPieces: 0 };
+  #httpBytes = 0;
 
-  /** `url` is that of the swarm at the engine; `post` sends to the page. */
-  constructor(
-    file: LiveTransportFile,
-    url: string,
-    post: (message: FromWorker, transfer?: Transferable[]) => void,
-  ) {
+  constructor({ file, url, segments, post }: SwarmPeerOptions) {
     this.#file = file;
     this.#url = url;
-    const { segmentMs, pieceMs } = file.info;
-    const noFiles = () => Promise.reject(new SluiceError("disk_full", "a page has no files"));
-    this.#window = new LiveWindow({
-      ...{
-        clock: CLOCK,
-        log: SILENT_LOG,
-        segmentMs,
-        pieceMs,
-        limitMs: ARCHIVE_MS,
-        memoryBytes: ARCHIVE_BYTES,
-      },
-      ...{
-        folder: undefined,
-        free: Promise.resolve(),
-        files: { open: noFiles, remove: noFiles },
-        limitBytes: () => 0,
-      },
-    });
+    const makeWindow = () => windowOf(file);
+    this.#window = makeWindow();
+    const log = new PieceLog(this.#window);
+    const verification = { file, sha256, verify: ed25519Verifier(file.info.publicKey) };
     this.#archive = new PieceArchive({
-      ...{ file, sha256, records: openRecords(), next: this.#window },
-      verify: ed25519Verifier(file.info.publicKey),
+      ...{ ...verification, records: openRecords(), next: log },
       now: Date.now,
       pageId: toHex(randomBytes(4)),
+      newestCount: Math.ceil(KEEP_MS / file.info.pieceMs),
     });
-    this.#source = new LiveSource({ window: this.#window, infohash: file.infohash, clock: CLOCK });
+    this.#earlier = new EarlierSegments({
+      ...{ ...verification, listed: segments, limitMs: ARCHIVE_MS, makeWindow },
+      fromPages: (...asked) => this.#exchange.fetch(...asked),
+      fromEngine: (...asked) => this.#fetchPieces(...asked),
+    });
+    this.#source = new LiveSource({
+      ...{ window: this.#window, infohash: file.infohash, clock: CLOCK, listedMs: ARCHIVE_MS },
+      earlier: (first) => this.#earlier.before(first),
+    });
     this.#accept = acceptPeers({
       ...{ clock: CLOCK, log: SILENT_LOG },
       adopt: (infohash, socket, first) =>
@@ -94,16 +100,41 @@ export class SwarmPeer implements PagePeer {
     this.#net = new PageNet({
       url: web,
       post,
-      accept: (socket) => this.#accept(socket),
+      accept: (socket) => this.#exchange.accept(socket, this.#accept),
       introduced: (address) => this.#joined?.driver.found([address]),
+    });
+    this.#exchange = new PieceExchange({
+      ...{ clock: CLOCK, bytesPerSecond: file.info.bytesPerSecond, connect: this.#net.connect },
+      pages: () => this.#pages.filter((address) => this.#net.isInRoom(address)),
+      maySend: () => this.#joined?.uploads ?? false,
+      segment: (number) => log.segment(number),
     });
   }
 
-  /** Plays what an earlier page has stored. */
+  /** The connected pages. */
+  get #pages(): readonly PeerAddress[] {
+    const peers = this.#joined?.driver.swarmFigures().peers ?? [];
+    return peers.flatMap(({ address }) => (pageIdOf(address) === undefined ? [] : [address]));
+  }
+
+  /** Plays what an earlier page has stored, and the last seconds that the engine has, so that playback starts before the swarm is joined. */
   async begin(): Promise<void> {
-    const pieces = await this.#archive.restore();
-    this.#restored = pieces.slice(-Math.ceil(KEEP_MS / this.#file.info.pieceMs));
-    this.#past.restoredPieces = pieces.length;
+    const recent = this.#recent.promise.then((bytes) => decodePieces(bytes, this.#file));
+    await this.#archive.restore(recent);
+  }
+
+  recent(bytes: ArrayBuffer | undefined): void {
+    const received = bytes ? new Uint8Array(bytes) : new Uint8Array(0);
+    this.#httpBytes += received.length;
+    this.#recent.resolve(received);
+  }
+
+  async #fetchPieces(number: number, signal: AbortSignal, take: TakePieces): Promise<void> {
+    const response = await fetch(`${this.#url}/pieces/${number}`, { signal, cache: "no-store" });
+    if (!response.ok) throw new SluiceError("no_such_segment", (await response.text()).trim());
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    this.#httpBytes += bytes.length;
+    await take(bytes);
   }
 
   /** Joins the swarm with an `id` as a peer of other pages, else with the engine alone. A page that no longer uploads stays a peer: what it
@@ -154,7 +185,7 @@ export class SwarmPeer implements PagePeer {
         () => URGENCY.live,
       ),
       ...{ lagMs: LAG_MS, keepMs: KEEP_MS, connections: new ConnectionCount(MAX_CONNECTIONS) },
-      ...{ log: SILENT_LOG, sink: this.#archive, restored: this.#restored, forked() {} },
+      ...{ log: SILENT_LOG, sink: this.#archive, restored: this.#archive.newest, forked() {} },
     });
     this.#joined = { driver, id, offers, uploads: offers };
     driver.start();
@@ -189,6 +220,10 @@ export class SwarmPeer implements PagePeer {
     }
     const [, number, part] = /^(\d+)(?:\.p(\d+))?\.ts$/.exec(name) ?? [];
     if (number === undefined) throw new SluiceError("no_such_segment", "expected a segment or a part");
+    const earlier = this.#earlier.find(Number(number));
+    const first = this.#window.segments.find(({ isListable }) => isListable);
+    if (earlier && (!first || earlier.number < first.facts.number))
+      return this.#earlier.load(earlier, limited);
     const index = await this.#source.find("ts", Number(number), limited);
     // Hls.js gets the buffer itself, so the window keeps its own.
     const bytes =
@@ -204,14 +239,17 @@ export class SwarmPeer implements PagePeer {
     const edge = this.#window.edgeMs;
     return {
       ...this.#net.traffic,
-      pages: swarm?.peers.filter(({ address }) => pageIdOf(address) !== undefined).length ?? 0,
+      fromEngine: this.#net.traffic.fromEngine + this.#httpBytes,
+      pages: this.#pages.length,
       isEngineConnected: this.#net.isEngineConnected,
       isRefused: this.#net.isRefused,
       uploads: this.#joined?.uploads ?? false,
       children: driver?.figures().children ?? 0,
       banned: this.#past.banned + (swarm?.bannedPeers ?? 0),
       skippedPieces: this.#past.skippedPieces + (driver?.figures().skippedPieces ?? 0),
-      restoredPieces: this.#past.restoredPieces,
+      restoredPieces: this.#archive.storedPieces,
+      earlierFromPages: this.#earlier.loaded.fromPages,
+      earlierFromEngine: this.#earlier.loaded.fromEngine,
       delayMs: edge === undefined ? undefined : Math.round(Date.now() - edge),
       hasEnded: this.#window.hasEnded,
     };
@@ -224,6 +262,16 @@ const NO_TRACKERS = {
 };
 const refuse = () => Promise.reject(new Error("a page has no sockets"));
 const NO_LISTENING = { listen: refuse, bindUdp: refuse };
+
+/** Returns a window in memory. */
+function windowOf({ info: { segmentMs, pieceMs } }: LiveTransportFile): LiveWindow {
+  const noFiles = () => Promise.reject(new SluiceError("disk_full", "a page has no files"));
+  return new LiveWindow({
+    ...{ clock: CLOCK, log: SILENT_LOG, segmentMs, pieceMs },
+    ...{ limitMs: ARCHIVE_MS, memoryBytes: ARCHIVE_BYTES, limitBytes: () => 0 },
+    ...{ folder: undefined, free: Promise.resolve(), files: { open: noFiles, remove: noFiles } },
+  });
+}
 
 function isOther(address: PeerAddress, own: string): boolean {
   const id = pageIdOf(address);

@@ -1,4 +1,5 @@
-import Hls from "hls.js";
+import type Hls from "hls.js";
+import type { ListedSegment } from "../../../transfer/piece-segments.ts";
 import { loadLanguage } from "../parts/language.js";
 import { t, translateDocument } from "../parts/text.js";
 import { CandidateFilter, filterConnections } from "./candidate-filter.ts";
@@ -11,6 +12,7 @@ interface SwarmSettings {
   /** The file to play, and the target duration of its segments; undefined for a live stream. */
   readonly fileIndex?: number;
   readonly segmentSeconds: number;
+  readonly segments: readonly ListedSegment[];
   readonly title: string;
   readonly sharing: "ask" | "on" | "off";
   readonly iceServers: readonly string[];
@@ -24,6 +26,8 @@ const FALLBACK_MS = 12_000;
 /** The same if the engine has ended the connection, and no other page is connected: it admits few peers of one public network. */
 const REFUSED_MS = 4_000;
 const FALLBACK_CHECK_MS = 500;
+/** A page without a picture connects to other pages after this time. */
+const SHARE_MS = 1_500;
 
 const element = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
 const video = element<HTMLVideoElement>("video");
@@ -32,6 +36,8 @@ const status = element("status");
 const named = (name: string) =>
   document.querySelector<HTMLMetaElement>(`meta[name="sluice-${name}"]`)?.content;
 const engineUrl = named("engine") ?? new URL("../", location.href).href;
+/** The policy of a page on another web site names the trackers that it may use; undefined: all. */
+const allowedTrackers = named("trackers")?.split(" ");
 const infohash = named("infohash") ?? location.pathname.split("/").pop() ?? "";
 const swarmUrl = new URL(`swarm/${infohash}`, engineUrl).href;
 /** The folder of this script and of those that it loads by their path. */
@@ -48,18 +54,18 @@ const facts: {
 Object.assign(globalThis, { sluiceViewer: facts });
 
 async function main(): Promise<void> {
+  // Everything that playback needs is requested at once.
+  const hlsLoaded = import("hls.js");
   const languageLoaded = loadLanguage();
+  const recentLoaded = fetch(`${swarmUrl}/pieces/recent`, { cache: "no-store" })
+    .then((response) => (response.ok ? response.arrayBuffer() : undefined))
+    .catch(() => undefined);
   const isEmbedded = window.parent !== window || new URLSearchParams(location.search).has("embed");
   document.documentElement.classList.toggle("embedded", isEmbedded);
   const [transportFile, settings] = await Promise.all([
     read(swarmUrl).then((response) => response.arrayBuffer()),
     read(`${swarmUrl}/settings`).then((response) => response.json() as Promise<SwarmSettings>),
-    languageLoaded,
   ]);
-  translateDocument(document.body);
-  document.title = settings.title;
-  element("title").textContent = settings.title;
-  filterConnections(new CandidateFilter());
   const { fileIndex, segmentSeconds } = settings;
   const isFilm = fileIndex !== undefined;
   const hlsUrl = new URL(isFilm ? `vod/${infohash}/${fileIndex}/` : `live/${infohash}/`, engineUrl).href;
@@ -69,9 +75,9 @@ async function main(): Promise<void> {
   const sharing = new Sharing({
     ...settings,
     ...{ infohash, url: swarmUrl, post, pages: () => facts.figures?.pages ?? 0 },
-    // The page of another web site has one engine with all of its viewers, and its policy allows no other server.
-    trackers: named("engine") === undefined ? settings.trackers : [],
+    trackers: settings.trackers.filter((url) => allowedTrackers?.includes(new URL(url).origin) ?? true),
   });
+  let player: (() => Hls) | undefined;
   worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
     if (data.kind === "loaded" || data.kind === "failed") loads.answered(data);
     else if (data.kind === "figures") {
@@ -82,9 +88,23 @@ async function main(): Promise<void> {
     else sharing.command(data);
   };
   const film = isFilm ? { fileIndex, segmentSeconds, hlsUrl } : undefined;
-  post({ kind: "start", url: swarmUrl, infohash, file: transportFile, film }, [transportFile]);
-  const player = play(loads, hlsUrl, isFilm);
-  sharing.start();
+  const { segments } = settings;
+  post({ kind: "start", url: swarmUrl, infohash, file: transportFile, segments, film }, [transportFile]);
+  if (!isFilm) void recentLoaded.then((bytes) => post({ kind: "recent", bytes }, bytes && [bytes]));
+  filterConnections(new CandidateFilter());
+  await languageLoaded;
+  translateDocument(document.body);
+  document.title = settings.title;
+  element("title").textContent = settings.title;
+  player = play((await hlsLoaded).default, loads, hlsUrl, isFilm);
+  // To connect to other pages takes the processor that the first picture needs.
+  const timer = setTimeout(share, SHARE_MS);
+  video.addEventListener("playing", share);
+  function share() {
+    clearTimeout(timer);
+    video.removeEventListener("playing", share);
+    sharing.start();
+  }
 }
 
 async function read(url: string): Promise<Response> {
@@ -99,8 +119,13 @@ async function read(url: string): Promise<Response> {
  * Plays what the worker brings; if it brings no live stream, the HLS stream of the engine. The worker of a film falls back itself. Returns
  * what gives the present player; undefined if this browser cannot play.
  */
-function play(loads: WorkerLoads, hlsUrl: string, isFilm: boolean): (() => Hls) | undefined {
-  if (!Hls.isSupported()) {
+function play(
+  Player: typeof Hls,
+  loads: WorkerLoads,
+  hlsUrl: string,
+  isFilm: boolean,
+): (() => Hls) | undefined {
+  if (!Player.isSupported()) {
     status.textContent = t("This browser cannot play the stream.");
     return undefined;
   }
@@ -116,22 +141,33 @@ function play(loads: WorkerLoads, hlsUrl: string, isFilm: boolean): (() => Hls) 
   };
   const workerPath = new URL("hls.worker.js", appUrl).href;
   const common = { workerPath, lowLatencyMode: true, backBufferLength: 60, maxLiveSyncPlaybackRate: 1.04 };
-  let hls = new Hls({ ...common, ...policies, loader: workerLoader(loads) });
+  let hls = new Player({ ...common, ...policies, loader: workerLoader(loads) });
   // The path is virtual: the loader asks the worker.
-  start(hls, `${swarmUrl}/index.m3u8`);
+  start(Player, hls, `${swarmUrl}/index.m3u8`);
   const began = performance.now();
+  let newestMs = 0;
+  let receivedAt = began;
   const check = setInterval(() => {
-    const { isRefused = false, pages = 0 } = facts.figures ?? {};
+    const { isRefused = false, pages = 0, delayMs } = facts.figures ?? {};
     const patienceMs = isRefused && pages === 0 ? REFUSED_MS : FALLBACK_MS;
-    if (isFilm || performance.now() - began < patienceMs) return;
+    const now = performance.now();
+    const edgeMs = delayMs === undefined ? 0 : Date.now() - delayMs;
+    // The figures are up to half a second old.
+    if (edgeMs > newestMs + 2 * FALLBACK_CHECK_MS) {
+      newestMs = edgeMs;
+      receivedAt = now;
+    }
+    // The first seconds come from the engine, without the swarm.
+    const isSteady = facts.startMs !== undefined && receivedAt - facts.startMs > FALLBACK_MS;
+    if (isFilm || isSteady) clearInterval(check);
+    if (isFilm || isSteady || now - receivedAt < patienceMs) return;
     clearInterval(check);
     facts.isFallback = true;
     hls.destroy();
-    hls = new Hls(common);
-    start(hls, `${hlsUrl}index.m3u8`);
+    hls = new Player(common);
+    start(Player, hls, `${hlsUrl}index.m3u8`);
   }, FALLBACK_CHECK_MS);
   video.addEventListener("playing", () => {
-    clearInterval(check);
     facts.startMs ??= performance.now();
     status.textContent = "";
   });
@@ -143,12 +179,12 @@ function play(loads: WorkerLoads, hlsUrl: string, isFilm: boolean): (() => Hls) 
   return () => hls;
 }
 
-function start(hls: Hls, url: string): void {
+function start(Player: typeof Hls, hls: Hls, url: string): void {
   hls.attachMedia(video);
   hls.loadSource(url);
-  hls.on(Hls.Events.ERROR, (_, data) => {
+  hls.on(Player.Events.ERROR, (_, data) => {
     if (!data.fatal) return;
-    if (data.type === Hls.ErrorTypes.MEDIA_ERROR) hls.recoverMediaError();
+    if (data.type === Player.ErrorTypes.MEDIA_ERROR) hls.recoverMediaError();
     else setTimeout(() => hls.loadSource(`${url}?again=${Date.now()}`), RETRY_MS);
   });
 }

@@ -14,6 +14,8 @@ export interface PagePeer {
   begin(): Promise<void>;
   /** Connects to other pages under `id` from now on, or to the engine only if there is none. */
   share(id: string | undefined, uploads: boolean): Promise<void>;
+  /** Receives the last seconds that the engine has. */
+  recent?(bytes: ArrayBuffer | undefined): void;
   /** Handles a message about a channel. */
   channel(message: Extract<ToWorker, { readonly channel: number }>): void;
   /** Returns a resource of the HLS presentation, by its name and query. Rejects with `SluiceError`. */
@@ -38,6 +40,7 @@ export function runWorker(
     else if (data.kind === "load") void load(data.id, data.path);
     else if (data.kind === "abort") loads.get(data.id)?.abort();
     else if (data.kind === "share") void joins.run(async () => peer?.share(data.id, data.uploads));
+    else if (data.kind === "recent") peer?.recent?.(data.bytes);
     else peer?.channel(data);
   };
 
