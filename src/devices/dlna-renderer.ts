@@ -1,3 +1,4 @@
+import { sleep } from "../async/sleep.ts";
 import { mimeNames } from "../base/mime.ts";
 import { callUpnpService, lanRequest } from "../outbound/lan-http.ts";
 import type { HttpClient } from "../runtime/contract.ts";
@@ -37,15 +38,22 @@ interface Endpoints {
 const USUAL_MAX_VOLUME = 100;
 /** Errors of a renderer that accepts a new address only after a stop (AVTransport:1 2.4.1). */
 const NEEDS_STOP = [701, 705, 715];
+/** A pause is checked after this time, and sent again if the device still plays: Kodi reports that it plays, accepts a pause and ignores
+ * it, until its player is open. */
+const PAUSE_CHECK_MS = 500;
+const PAUSE_ATTEMPTS = 6;
+
+/** What the control of a renderer needs of the runtime. */
+type RendererRuntime = Pick<DeviceRuntime, "http" | "clock">;
 
 /** Fetches the description of a renderer. Rejects if it is not a usable one. */
 export async function describeRenderer(
-  { http }: Pick<DeviceRuntime, "http">,
+  runtime: RendererRuntime,
   { location, host, network }: Extract<Sighting, { kind: "upnp" }>,
   signal: AbortSignal,
 ): Promise<Device> {
   const { udn, name, model, baseUrl, iconUrl, services } = decodeRendererDescription(
-    await fetchDocument(http, location, signal),
+    await fetchDocument(runtime.http, location, signal),
   );
   const base = (baseUrl === undefined ? undefined : deviceUrl(baseUrl, host, network)) ?? location;
   const urlOf = (text: string | undefined) => (text ? deviceUrl(text, host, network, base) : undefined);
@@ -56,7 +64,7 @@ export async function describeRenderer(
   const transport = endpoint(services.transport);
   if (transport === undefined) throw new Error("its services are at another address");
   const endpoints = { transport, volume: endpoint(services.volume), formats: endpoint(services.formats) };
-  const connect = () => connectRenderer(http, endpoints);
+  const connect = () => connectRenderer(runtime, endpoints);
   return {
     id: `dlna:${udn}`,
     kind: "dlna",
@@ -81,10 +89,8 @@ async function fetchDocument(
 }
 
 /** Reads what the renderer supports. A renderer without these documents gets the usual values. */
-async function connectRenderer(
-  http: Pick<HttpClient, "request">,
-  endpoints: Endpoints,
-): Promise<DeviceControl> {
+async function connectRenderer(runtime: RendererRuntime, endpoints: Endpoints): Promise<DeviceControl> {
+  const { http } = runtime;
   const limitsOf = async (endpoint: Endpoint | undefined): Promise<ServiceLimits> => {
     if (endpoint?.scpdUrl === undefined) return { seekModes: [], maxVolume: undefined };
     const document = await fetchDocument(http, endpoint.scpdUrl).catch(() => undefined);
@@ -100,7 +106,7 @@ async function connectRenderer(
   const seekMode =
     !seekModes.includes("REL_TIME") && seekModes.includes("ABS_TIME") ? "ABS_TIME" : "REL_TIME";
   return new DlnaControl(
-    http,
+    runtime,
     endpoints,
     seekMode,
     volumeLimits.maxVolume ?? USUAL_MAX_VOLUME,
@@ -116,20 +122,21 @@ async function sinkOf(http: Pick<HttpClient, "request">, { url, type }: Endpoint
 
 /** Controls a DLNA renderer (AVTransport:1, RenderingControl:1). */
 class DlnaControl implements DeviceControl {
-  readonly #http: Pick<HttpClient, "request">;
+  readonly #runtime: RendererRuntime;
+  readonly #closing = new AbortController();
   readonly #endpoints: Endpoints;
   readonly #seekMode: SeekMode;
   readonly #maxVolume: number;
   readonly #sink: ReadonlySet<string>;
 
   constructor(
-    http: Pick<HttpClient, "request">,
+    runtime: RendererRuntime,
     endpoints: Endpoints,
     seekMode: SeekMode,
     maxVolume: number,
     sink: ReadonlySet<string>,
   ) {
-    this.#http = http;
+    this.#runtime = runtime;
     this.#endpoints = endpoints;
     this.#seekMode = seekMode;
     this.#maxVolume = maxVolume;
@@ -178,6 +185,13 @@ class DlnaControl implements DeviceControl {
 
   async pause(): Promise<void> {
     await this.#run("Pause");
+    for (let attempt = 1; !this.#closing.signal.aborted; attempt++) {
+      await sleep(this.#runtime.clock, PAUSE_CHECK_MS, this.#closing.signal);
+      const transport = await this.#run("GetTransportInfo");
+      if (transport.get("CurrentTransportState") !== "PLAYING") return;
+      if (attempt === PAUSE_ATTEMPTS) throw new Error("the device accepts the pause, but continues to play");
+      await this.#call("Pause");
+    }
   }
 
   async stop(): Promise<void> {
@@ -220,7 +234,9 @@ class DlnaControl implements DeviceControl {
     };
   }
 
-  close(): void {}
+  close(): void {
+    this.#closing.abort();
+  }
 
   /** Calls an action of the transport; rejects if the renderer refuses it. */
   async #run(action: string, parameters: SoapCall["parameters"] = []): Promise<ReadonlyMap<string, string>> {
@@ -235,7 +251,7 @@ class DlnaControl implements DeviceControl {
 
   #send({ type, url }: Endpoint, action: string, parameters: SoapCall["parameters"]) {
     const all = [["InstanceID", 0], ...parameters] as const;
-    return callUpnpService(this.#http, url, { serviceType: type, action, parameters: all });
+    return callUpnpService(this.#runtime.http, url, { serviceType: type, action, parameters: all });
   }
 }
 

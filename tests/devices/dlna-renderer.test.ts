@@ -62,7 +62,7 @@ async function renderer({ sink = "", seekModes = ["REL_TIME"], values = {} }: Op
   const device = await describeRenderer(lan.runtime, sighting, new AbortController().signal);
   const control = await device.connect();
   calls.length = 0;
-  return { control, calls };
+  return { control, calls, clock: lan.clock };
 }
 
 test("DlnaControl.play: sets the address with escaped metadata and subtitles, then plays", async () => {
@@ -92,6 +92,25 @@ test("DlnaControl.play: a renderer that refuses a new address while it plays is 
   );
   const other = await renderer({ values: { SetAVTransportURI: 714 } });
   await assert.rejects(other.control.play(FILM), /No \(714\)/);
+});
+
+test("DlnaControl.pause: is sent again while the renderer continues to play, and fails if it never stops", async () => {
+  const state = (text: string) => `<CurrentTransportState>${text}</CurrentTransportState>`;
+  const values = { GetTransportInfo: state("PLAYING") };
+  const { control, calls, clock } = await renderer({ values });
+  const paused = control.pause();
+  await clock.advance(900);
+  values.GetTransportInfo = state("PAUSED_PLAYBACK");
+  await clock.advance(1_000);
+  await paused;
+  assert.deepEqual(
+    calls.map(({ action }) => action),
+    ["Pause", "GetTransportInfo", "Pause", "GetTransportInfo"],
+  );
+  values.GetTransportInfo = state("PLAYING");
+  const ignored = assert.rejects(control.pause(), /continues to play/);
+  await clock.advance(5_000);
+  await ignored;
 });
 
 test("DlnaControl.seek: by the mode that the service description lists", async () => {
