@@ -56,6 +56,14 @@ function sharedPaths(): Record<string, OpenApiPath> {
     "/vod/{infohash}/{file}/{name}": {
       get: operation("shared_file", `A file as ${about}`, [infohash, file, name], responses),
     },
+    "/vod/{infohash}/{file}/aac/{name}": {
+      get: operation(
+        "shared_file_aac",
+        `A file, its audio as AAC, too, as ${about}`,
+        [infohash, file, name],
+        responses,
+      ),
+    },
   };
 }
 

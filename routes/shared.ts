@@ -11,11 +11,13 @@ import { SEGMENT_TYPES } from "./segments.ts";
 import { MANIFEST_TYPE, renditionOf } from "./session.ts";
 import { createSignedRoutes } from "./signed.ts";
 
-const EXPECTED = "expected /live/<infohash>/index.m3u8 or /vod/<infohash>/<file index>/index.m3u8";
+const EXPECTED =
+  "expected /live/<infohash>/index.m3u8, /vod/<infohash>/<file index>/index.m3u8 or /vod/<infohash>/<file index>/aac/index.m3u8";
 
 /**
  * Serves HLS without sessions in its URLs, for caches in front of the engine: `/live/<infohash>/index.m3u8`,
- * `/vod/<infohash>/<file index>/index.m3u8`, and the segments beside them. With a key, only signed links.
+ * `/vod/<infohash>/<file index>/index.m3u8`, `/vod/<infohash>/<file index>/aac/index.m3u8` with the audio as AAC, too, and the segments beside
+ * them. With a key, only signed links.
  */
 export function createSharedRoutes(dependencies: RouteDependencies): Hono<RouteEnv> {
   const { engine } = dependencies;
@@ -53,6 +55,7 @@ export function createSharedRoutes(dependencies: RouteDependencies): Hono<RouteE
   const open = signedLinks ? refuseUnsigned : serve;
   app.get("/live/:infohash/:name", open);
   app.get("/vod/:infohash/:file/:name", open);
+  app.get("/vod/:infohash/:file/:audio/:name", open);
   return app;
 }
 
@@ -65,7 +68,10 @@ function contentOf(c: Context<RouteEnv>, isForeign: boolean): SharedContent {
   if (!infohash) throw new SluiceError("bad_selector", EXPECTED);
   const file = c.req.param("file");
   if (file !== undefined && !/^\d{1,6}$/.test(file)) throw new SluiceError("no_such_file", EXPECTED);
-  return { infohash, fileIndex: file === undefined ? undefined : Number(file), isForeign };
+  const audio = c.req.param("audio");
+  if (audio !== undefined && audio !== "aac") throw new SluiceError("no_such_segment", EXPECTED);
+  const fileIndex = file === undefined ? undefined : Number(file);
+  return { infohash, fileIndex, convertsAudio: audio === "aac", isForeign };
 }
 
 /** The headers that tell caches how long they may keep a response (RFC 9111, RFC 8246). */

@@ -12,7 +12,7 @@ import { KEEP_ALIVE_PACKETS } from "./ts-stream.ts";
 const KEEP_ALIVE_MS = 500;
 
 /** All sound becomes AAC. */
-const TO_AAC: AudioConversion = { all: true, mp3: true, ac3: true, isHls: false, channels: 2 };
+export const TO_AAC: AudioConversion = { all: true, mp3: true, ac3: true, isHls: false, channels: 2 };
 
 /** The session that plays a source. */
 type SourceSession = Session & { readonly transfer?: Pick<Transfer, "figures" | "isUnreachable"> };

@@ -98,6 +98,8 @@ export interface SharedContent {
   readonly infohash: Infohash;
   /** Undefined for a live stream. */
   readonly fileIndex: number | undefined;
+  /** True for a file whose audio is also offered as AAC. */
+  readonly convertsAudio: boolean;
   /** True if a page of another site asks. */
   readonly isForeign: boolean;
 }

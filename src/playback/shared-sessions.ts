@@ -4,6 +4,7 @@ import { SluiceError } from "../base/errors.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
 import type { Runtime } from "../runtime/contract.ts";
 import type { ManifestRendition, SegmentBytes, SegmentName } from "../transfer/segment-source.ts";
+import { TO_AAC } from "./channel-stream.ts";
 import type { PlaybackRequest, SharedContent, SharedPlayback } from "./contract.ts";
 import { withoutParts } from "./manifest-parts.ts";
 import { segmentBody } from "./segment-body.ts";
@@ -33,10 +34,10 @@ interface Started {
   session: PlayerSession | undefined;
 }
 
-/** The sessions behind the URLs that all players share: one for each file, started by the first request and ended by the idle timeout. */
+/** The sessions behind the URLs that all players share: one for each file, and one for its converted audio, started by the first request and ended by the idle timeout. */
 export class SharedSessions implements SharedPlayback {
   readonly #dependencies: SharedSessionsDependencies;
-  /** By infohash and file index. Bounded by the limit of sessions: a session that has ended is replaced or removed at the next start. */
+  /** By infohash, file index and conversion. Bounded by the limit of sessions: a session that has ended is replaced or removed at the next start. */
   readonly #started = new Map<string, Started>();
   readonly #tags = new WeakMap<SegmentBytes, string>();
 
@@ -76,7 +77,7 @@ export class SharedSessions implements SharedPlayback {
 
   /** Returns the session of this content; starts it if there is none. */
   async #session(content: SharedContent, signal: AbortSignal | undefined): Promise<PlayerSession> {
-    const key = `${content.infohash}/${content.fileIndex ?? "live"}`;
+    const key = `${content.infohash}/${content.fileIndex ?? "live"}/${content.convertsAudio}`;
     const started = this.#started.get(key);
     if (started && !this.#hasEnded(started)) return orAborted(started.starting, signal);
     for (const [other, each] of this.#started) if (this.#hasEnded(each)) this.#started.delete(other);
@@ -93,7 +94,7 @@ export class SharedSessions implements SharedPlayback {
     return orAborted(own.starting, signal);
   }
 
-  #start({ infohash, fileIndex, isForeign }: SharedContent): Promise<PlayerSession> {
+  #start({ infohash, fileIndex, convertsAudio, isForeign }: SharedContent): Promise<PlayerSession> {
     const request: PlaybackRequest = {
       selector: { kind: "infohash", infohash },
       playerId: undefined,
@@ -101,6 +102,8 @@ export class SharedSessions implements SharedPlayback {
       container: "auto",
       fileIndex,
       audioLanguage: undefined,
+      // Browsers play Opus and FLAC.
+      ...(convertsAudio && { audioConversion: { ...TO_AAC, isHls: true } }),
       clientSessionId: -1,
       wantsEvents: false,
       allowPrivateUrls: false,

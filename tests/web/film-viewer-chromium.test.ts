@@ -24,24 +24,11 @@ describe("viewers of a film in Chromium", { timeout: 600_000 }, () => {
 
   before(async () => {
     scratch = await tempFolder("film-viewers");
-    const film = scratch.file("film.mkv");
-    await run("ffmpeg", [
-      ...["-v", "error", "-f", "lavfi", "-i", `testsrc2=size=640x360:rate=25:duration=${SECONDS}`],
-      ...["-f", "lavfi", "-i", `sine=frequency=440:duration=${SECONDS}`],
-      ...["-c:v", "libx264", "-preset", "veryfast", "-g", "50", "-pix_fmt", "yuv420p", "-c:a", "aac", film],
-    ]);
-    const torrent = await torrentOf(film, 64 * 1024, scratch.file("film.torrent"));
-    infohash = torrent.infohash;
-    const seeder = await startSeeder(torrent, scratch.path);
     engine = await startEngine({
       env: { SLUICE_VIEWER_SHARING: "on", SLUICE_UPLOAD_LIMIT: "150000", SLUICE_LIMIT_LAN: "on" },
     });
     browser = await chromium.launch(LAUNCH);
-    // The engine has all of it, and is the only one.
-    const magnet = `magnet:?xt=urn:btih:${infohash}&x.pe=127.0.0.1:${seeder.port}`;
-    const whole = await fetch(`${engine.url}/ace/getstream?magnet=${encodeURIComponent(magnet)}`);
-    await whole.arrayBuffer();
-    await seeder.stop();
+    infohash = await addFilm("film.mkv", "aac", SECONDS);
   }, SLOW);
   after(async () => {
     await browser?.close();
@@ -49,15 +36,32 @@ describe("viewers of a film in Chromium", { timeout: 600_000 }, () => {
     await scratch?.remove();
   });
 
+  /** Makes a film that the engine has, and no other peer. Returns its infohash. */
+  const addFilm = async (name: string, audio: string, seconds: number): Promise<string> => {
+    const film = scratch.file(name);
+    await run("ffmpeg", [
+      ...["-v", "error", "-f", "lavfi", "-i", `testsrc2=size=640x360:rate=25:duration=${seconds}`],
+      ...["-f", "lavfi", "-i", `sine=frequency=440:duration=${seconds}`],
+      ...["-c:v", "libx264", "-preset", "veryfast", "-g", "50", "-pix_fmt", "yuv420p", "-c:a", audio, film],
+    ]);
+    const torrent = await torrentOf(film, 64 * 1024, `${film}.torrent`);
+    const seeder = await startSeeder(torrent, scratch.path);
+    const magnet = `magnet:?xt=urn:btih:${torrent.infohash}&x.pe=127.0.0.1:${seeder.port}`;
+    const whole = await fetch(`${engine.url}/ace/getstream?magnet=${encodeURIComponent(magnet)}`);
+    await whole.arrayBuffer();
+    await seeder.stop();
+    return torrent.infohash;
+  };
   const open = async (
     script: () => void = watchSegments,
     prepare: (page: Page) => Promise<unknown> = async () => {},
+    content = infohash,
   ): Promise<Page> => {
     const page = await openPage(browser, VIEWER);
     opened.push(page);
     await page.addInitScript(script);
     await prepare(page);
-    await page.goto(`${engine.url}/watch/${infohash}`);
+    await page.goto(`${engine.url}/watch/${content}`);
     return page;
   };
   const closeAll = async () => {
@@ -101,6 +105,21 @@ describe("viewers of a film in Chromium", { timeout: 600_000 }, () => {
       const victim = await open();
       await plays(victim, 6);
       assert.deepEqual(await victim.evaluate(wrongSegments, `../vod/${infohash}/0/`), []);
+    }),
+  );
+
+  test(
+    "a film whose sound the browser cannot decode is played with converted sound",
+    SLOW,
+    inRealTime(async () => {
+      await closeAll();
+      const page = await open(undefined, undefined, await addFilm("ac3.mkv", "ac3", 12));
+      await page.waitForFunction(() => {
+        const video = document.querySelector("video") as HTMLVideoElement & {
+          webkitAudioDecodedByteCount: number;
+        };
+        return video.currentTime > 3 && video.webkitAudioDecodedByteCount > 10_000;
+      });
     }),
   );
 

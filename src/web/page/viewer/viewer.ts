@@ -116,8 +116,8 @@ async function read(url: string): Promise<Response> {
 }
 
 /**
- * Plays what the worker brings; if it brings no live stream, the HLS stream of the engine. The worker of a film falls back itself. Returns
- * what gives the present player; undefined if this browser cannot play.
+ * Plays what the worker brings; if it brings no live stream, the HLS stream of the engine. The worker of a film falls back itself, but if this
+ * browser cannot decode the audio of the film, the engine converts it and sends the whole film. Returns what gives the present player; undefined if this browser cannot play.
  */
 function play(
   Player: typeof Hls,
@@ -167,6 +167,20 @@ function play(
     hls = new Player(common);
     start(Player, hls, `${hlsUrl}index.m3u8`);
   }, FALLBACK_CHECK_MS);
+  if (isFilm) {
+    const playConverted = async () => {
+      const url = `${hlsUrl}aac/index.m3u8`;
+      // A film without sound has no audio there, either.
+      if (!(await (await read(url)).text()).includes("TYPE=AUDIO")) return;
+      facts.isFallback = true;
+      hls.destroy();
+      hls = new Player({ ...common, startPosition: video.currentTime });
+      start(Player, hls, url);
+    };
+    hls.once(Player.Events.BUFFER_CODECS, (_, { audio }) => {
+      if (!audio) playConverted().catch(showProblem);
+    });
+  }
   video.addEventListener("playing", () => {
     facts.startMs ??= performance.now();
     status.textContent = "";
@@ -223,6 +237,8 @@ function showFigures(figures: ViewerFigures, isFilm: boolean): void {
   if (figures.hasEnded) status.textContent = t("The broadcast has ended.");
 }
 
-main().catch((error: unknown) => {
+function showProblem(error: unknown): void {
   status.textContent = error instanceof Error ? error.message : String(error);
-});
+}
+
+main().catch(showProblem);
