@@ -134,9 +134,9 @@ test("openMedia conversion: slices of sound are the same in any order and by any
       tsSegment(media, of.segment, undefined, { audio: 1, slice: of });
     const media = await open();
     const inOrder: Uint8Array[] = [];
-    // Those of the first segment, and some of the next one.
+    // Those of the first segment, and some of the next ones.
     const slices = media.soundSlices.slice(0, 5);
-    assert.deepEqual([slices[0]!.segment, slices[4]!.segment], [0, 1]);
+    assert.ok(slices[0]!.segment < slices[4]!.segment);
     for (const each of slices) inOrder.push(await slice(media, each));
     for (const [index, each] of [...slices.entries()].reverse()) {
       const other = await open();
