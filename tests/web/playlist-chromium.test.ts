@@ -485,8 +485,11 @@ async function until(read: () => Promise<string>): Promise<string> {
 
 /** Opens the menu of the first item, and chooses the entry with this name. */
 async function choose(page: Page, name: RegExp): Promise<void> {
-  // Rows outside the window do not exist, and the home page may be above the list.
-  await page.locator("#playlist-search").evaluate((search) => search.scrollIntoView({ block: "start" }));
+  // Rows outside the window do not exist, and the home page may appear above the list at any time.
+  await page.waitForFunction(() => {
+    document.getElementById("playlist-search")!.scrollIntoView({ block: "start" });
+    return document.querySelector(".item-more") !== null;
+  });
   await page.click(".item-more");
   await page.locator(".sheet button").filter({ hasText: name }).click();
 }
