@@ -65,6 +65,13 @@ async function engineAndPage(
   return { engine, log, listed, window, earlier, source };
 }
 
+test("PieceLog: responses to several pages share the bytes", async () => {
+  const { log, listed } = await engineAndPage();
+  const { number } = listed.at(-1)!;
+  assert.equal(await log.segment(number), await log.segment(number));
+  assert.equal(await log.recent(), await log.recent());
+});
+
 test("PieceLog: a page starts with the newest complete segment and all that follows", async () => {
   const { listed, window } = await engineAndPage();
   const [first] = window.segments;

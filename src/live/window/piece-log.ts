@@ -30,6 +30,11 @@ export class PieceLog implements PieceSink, PieceSegments {
   readonly #window: LiveWindow;
   /** Oldest first. */
   #pieces: LoggedPiece[] = [];
+  /** What responses still send, by the last piece: many pages that read slowly share one copy. */
+  readonly #encoded = new WeakMap<
+    LoggedPiece,
+    { readonly first: LoggedPiece; readonly bytes: WeakRef<Uint8Array<ArrayBuffer>> }
+  >();
 
   constructor(window: LiveWindow) {
     this.#window = window;
@@ -96,6 +101,10 @@ export class PieceLog implements PieceSink, PieceSegments {
   }
 
   async #read(pieces: readonly LoggedPiece[]): Promise<Uint8Array<ArrayBuffer>> {
+    const [first, last] = [pieces[0], pieces.at(-1)];
+    const known = last && this.#encoded.get(last);
+    const shared = known?.first === first ? known?.bytes.deref() : undefined;
+    if (shared) return shared;
     const read: StoredPiece[] = [];
     for (const { signed, places } of pieces) {
       const parts: Uint8Array[] = [];
@@ -103,6 +112,8 @@ export class PieceLog implements PieceSink, PieceSegments {
         parts.push(await readRange(this.#window, segment, at, at + bytes));
       read.push({ header: signed, media: concatBytes(parts) });
     }
-    return encodePieces(read);
+    const bytes = encodePieces(read);
+    if (first && last) this.#encoded.set(last, { first, bytes: new WeakRef(bytes) });
+    return bytes;
   }
 }
