@@ -49,6 +49,9 @@ export class SessionLease {
     if (this.#busy > 0) return true;
     const now = this.#clock.now();
     if (this.#openStreams > 0) return now - this.#lastUse < ABANDONED_STREAM_MS;
+    // A player that has closed its stream has left, or opens it again. Otherwise all streams of the tuner would be in use after some quick
+    // changes of the channel.
+    if (this.#hasClosedStream) return false;
     return this.#lastRead !== undefined && now - this.#lastRead < HLS_PAUSE_MS;
   }
 
