@@ -1,4 +1,4 @@
-import type { Infohash } from "../../src/base/ids.ts";
+import { type Infohash, infohashOfContentId } from "../../src/base/ids.ts";
 import type { Item } from "../../src/library/contract.ts";
 import type { Library } from "../../src/library/library.ts";
 import type { ContentSelector } from "../../src/transfer/contract.ts";
@@ -18,9 +18,7 @@ async function itemWith(items: Items, infohash: Infohash): Promise<Item | undefi
 /** Replaces an id by the magnet link of a playlist item with this content: the link also names peers, trackers and web seeds. */
 export async function knownSelector(selector: ContentSelector, items: Items): Promise<ContentSelector> {
   if (selector.kind !== "infohash" && selector.kind !== "content_id") return selector;
-  // CHOICE(content-id): of new content they are equal.
-  const infohash =
-    selector.kind === "infohash" ? selector.infohash : (selector.contentId as string as Infohash);
+  const infohash = selector.kind === "infohash" ? selector.infohash : infohashOfContentId(selector.contentId);
   const item = await itemWith(items, infohash);
   const magnet = item?.content.magnet ?? null;
   return item === undefined || magnet === null ? selector : { kind: "magnet", magnet, isOwn: isOwn(item) };

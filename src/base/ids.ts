@@ -30,6 +30,11 @@ export function contentIdOf(infohash: Infohash): ContentId {
   return infohash as string as ContentId;
 }
 
+/** Returns the infohash that a content id of files or a live stream is, unless it is the hash of a transport file (CHOICE(content-id)). */
+export function infohashOfContentId(id: ContentId): Infohash {
+  return id as string as Infohash;
+}
+
 /** Parses the v2 infohash of a `btmh` magnet: a SHA-256 with its multihash prefix, in hex digits. Returns it truncated to 20
  * bytes, the form that peers, trackers and the DHT use (BEP 52); undefined if `text` is anything else. */
 export function parseMultihash(text: string): Infohash | undefined {

@@ -1,11 +1,16 @@
 import type { RelayEntry, RelayService } from "../../routes/http/dependencies.ts";
 import { sleep } from "../async/sleep.ts";
 import { messageOf, SluiceError, type SluiceErrorCode } from "../base/errors.ts";
-import type { Infohash } from "../base/ids.ts";
+import { type Infohash, infohashOfContentId } from "../base/ids.ts";
 import { parseLink } from "../base/link.ts";
 import type { Log } from "../base/log.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { RelayRecord, RelayRecords } from "../library/relay-records.ts";
+import {
+  MAX_RELAY_LINK,
+  MAX_RELAY_PASS,
+  type RelayRecord,
+  type RelayRecords,
+} from "../library/relay-records.ts";
 import type { AcquireOptions, TransferLease } from "../playback/contract.ts";
 import type { Clock, Runtime } from "../runtime/contract.ts";
 import type { ContentSelector } from "../transfer/contract.ts";
@@ -57,6 +62,8 @@ export class KeptRelays implements RelayService {
   }
 
   async start(link: string, pass: string | undefined): Promise<RelayEntry> {
+    if (link.length > MAX_RELAY_LINK || (pass?.length ?? 0) > MAX_RELAY_PASS)
+      throw new SluiceError("bad_parameter", "expected a link and a relay pass, got a longer text");
     const infohash = infohashIn(link);
     if (infohash === undefined)
       throw new SluiceError(
@@ -67,9 +74,15 @@ export class KeptRelays implements RelayService {
     if (this.#kept.size >= MAX_RELAYS && !this.#kept.has(infohash))
       throw new SluiceError("too_many", `relays: at most ${MAX_RELAYS}`);
     const { engine, records } = this.#dependencies;
-    this.#end(infohash);
-    if (engine.figures().transfers.some((transfer) => transfer.infohash === infohash))
+    const running = this.#kept.get(infohash);
+    if (running?.lease)
+      throw new SluiceError(
+        "bad_parameter",
+        "link: this engine already relays the stream; stop that relay first",
+      );
+    if (!running && engine.figures().transfers.some((transfer) => transfer.infohash === infohash))
       throw new SluiceError("bad_parameter", "link: this engine plays the stream; stop its players first");
+    this.#end(infohash);
     const record = { infohash, link, pass: pass ?? null };
     await records.keep(record);
     return this.#describe(this.#run(record));
@@ -210,6 +223,6 @@ export function notLive(name: string): SluiceError {
 
 function infohashIn(link: string): Infohash | undefined {
   const parsed = parseLink(link);
-  if (parsed?.kind === "content_id") return parsed.contentId as string as Infohash;
+  if (parsed?.kind === "content_id") return infohashOfContentId(parsed.contentId);
   return parsed?.kind === "infohash" || parsed?.kind === "magnet" ? parsed.infohash : undefined;
 }

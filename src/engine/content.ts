@@ -1,7 +1,14 @@
 import { addressScope, canonicalAddress, type PeerAddress } from "../base/address.ts";
 import { latin1Text, toHex } from "../base/bytes.ts";
 import { DecodeError, messageOf, SluiceError } from "../base/errors.ts";
-import { type ContentId, type FileHash, type Infohash, infohashOf, type Sha1 } from "../base/ids.ts";
+import {
+  type ContentId,
+  type FileHash,
+  type Infohash,
+  infohashOf,
+  infohashOfContentId,
+  type Sha1,
+} from "../base/ids.ts";
 import type { Log } from "../base/log.ts";
 import { trimOldest } from "../base/trim-oldest.ts";
 import { encodeUtf8 } from "../base/utf8.ts";
@@ -128,8 +135,7 @@ export async function infohashOfId(
   { transfers }: { readonly transfers: Pick<Transfers, "infohashOfFile"> },
   contentId: ContentId,
 ): Promise<Infohash> {
-  const id = contentId as string;
-  return (await transfers.infohashOfFile(id as FileHash)) ?? (id as Infohash);
+  return (await transfers.infohashOfFile(contentId as string as FileHash)) ?? infohashOfContentId(contentId);
 }
 
 function readTransportFile(deps: Dependencies, bytes: Uint8Array): KnownFile {

@@ -22,10 +22,13 @@ export interface RelayRecords {
   forget(infohash: Infohash): Promise<void>;
 }
 
-/** Both are below the 60 KiB limit of the store. */
+/** Characters. Links with all trackers are shorter; a pass has about 400. Both are below the 60 KiB limit of the store. */
+export const MAX_RELAY_LINK = 16_384;
+export const MAX_RELAY_PASS = 4_096;
+
 const relayRecord = v.object({
-  link: v.pipe(v.string(), v.maxLength(16_384)),
-  pass: v.nullable(v.pipe(v.string(), v.maxLength(4_096))),
+  link: v.pipe(v.string(), v.maxLength(MAX_RELAY_LINK)),
+  pass: v.nullable(v.pipe(v.string(), v.maxLength(MAX_RELAY_PASS))),
 });
 
 /** Creates the records in the library's store, with keys `relay/<infohash>`. */

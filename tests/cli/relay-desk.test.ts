@@ -85,11 +85,22 @@ test("KeptRelays: a stream without peers is tried again, other content is not", 
   assert.equal(state.released, 1);
 });
 
+test("KeptRelays: a refused second start leaves the relay running", async () => {
+  const { relays, state } = desk();
+  await relays.start(LINK, undefined);
+  await settled();
+  state.open = [HASH];
+  await assert.rejects(relays.start(LINK, undefined), /already relays the stream/);
+  assert.deepEqual([relays.list().length, relays.list()[0]!.name, state.released], [1, "News", 0]);
+});
+
 test("KeptRelays: refuses what it cannot relay, and stores nothing", async () => {
   const { relays, store, state } = desk();
   for (const link of ["nothing", "https://tv.example/a.sluice", "https://tv.example/"])
     await assert.rejects(relays.start(link, undefined), /expected the link of a live stream/);
   await assert.rejects(relays.start(LINK, "{}"), /is no relay pass/);
+  await assert.rejects(relays.start("m".repeat(16_385), undefined), /got a longer text/);
+  await assert.rejects(relays.start(LINK, "{".repeat(4_097)), /got a longer text/);
   state.open = [HASH];
   await assert.rejects(relays.start(LINK, undefined), /stop its players first/);
   assert.deepEqual(relays.list(), []);
