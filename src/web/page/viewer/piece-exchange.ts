@@ -53,6 +53,7 @@ interface Asked {
   readonly opened: Promise<void>;
   answer: Deferred<Uint8Array> | undefined;
   received: Uint8Array[];
+  receivedBytes: number;
 }
 
 /**
@@ -141,18 +142,26 @@ export class PieceExchange {
       drained() {},
       received: (bytes) => {
         asked.received.push(bytes);
-        const all = asked.received.reduce((sum, { length }) => sum + length, 0);
+        asked.receivedBytes += bytes.length;
+        const all = asked.receivedBytes;
         const isComplete = all >= 4 && all >= 4 + lengthIn(asked.received);
         if (!asked.answer || all > 4 + MAX_ANSWER_BYTES) socket.close();
         else if (isComplete) {
           const answer = concatBytes(asked.received).subarray(4);
           asked.received = [];
+          asked.receivedBytes = 0;
           asked.answer.resolve(answer);
         }
       },
       closed: end,
     });
-    const asked: Asked = { socket, opened: opened.promise, answer: undefined, received: [] };
+    const asked: Asked = {
+      socket,
+      opened: opened.promise,
+      answer: undefined,
+      received: [],
+      receivedBytes: 0,
+    };
     this.#asked.set(page.host, asked);
     return asked;
   }

@@ -144,6 +144,12 @@ function play(
   let hls = new Player({ ...common, ...policies, loader: workerLoader(loads) });
   // The path is virtual: the loader asks the worker.
   start(Player, hls, `${swarmUrl}/index.m3u8`);
+  const playFromEngine = (url: string, startPosition?: number) => {
+    facts.isFallback = true;
+    hls.destroy();
+    hls = new Player({ ...common, ...(startPosition !== undefined && { startPosition }) });
+    start(Player, hls, url);
+  };
   const began = performance.now();
   let newestMs = 0;
   let receivedAt = began;
@@ -162,20 +168,14 @@ function play(
     if (isFilm || isSteady) clearInterval(check);
     if (isFilm || isSteady || now - receivedAt < patienceMs) return;
     clearInterval(check);
-    facts.isFallback = true;
-    hls.destroy();
-    hls = new Player(common);
-    start(Player, hls, `${hlsUrl}index.m3u8`);
+    playFromEngine(`${hlsUrl}index.m3u8`);
   }, FALLBACK_CHECK_MS);
   if (isFilm) {
     const playConverted = async () => {
       const url = `${hlsUrl}aac/index.m3u8`;
       // A film without sound has no audio there, either.
       if (!(await (await read(url)).text()).includes("TYPE=AUDIO")) return;
-      facts.isFallback = true;
-      hls.destroy();
-      hls = new Player({ ...common, startPosition: video.currentTime });
-      start(Player, hls, url);
+      playFromEngine(url, video.currentTime);
     };
     hls.once(Player.Events.BUFFER_CODECS, (_, { audio }) => {
       if (!audio) playConverted().catch(showProblem);
