@@ -31,10 +31,12 @@ export function createSwarmRoutes(
   app.get("/swarm/:infohash/pieces/:segment", async (c) => {
     const name = c.req.param("segment");
     const options = { signal: c.req.raw.signal, isForeign: isForeignPage(c, dependencies) };
-    const bytes = await engine.webPeers.pieces(infohashOf(c.req.param("infohash")), options, (pieces) =>
+    const infohash = infohashOf(c.req.param("infohash"));
+    const { host } = c.env.origin.remote;
+    const stream = await engine.webPeers.pieces(infohash, host, options, (pieces) =>
       name === "recent" ? pieces.recent() : pieces.segment(Number(name)),
     );
-    return c.body(bytes, 200, { "content-type": "application/octet-stream", "cache-control": "no-store" });
+    return c.body(stream, 200, { "content-type": "application/octet-stream", "cache-control": "no-store" });
   });
   return app;
 }

@@ -300,7 +300,7 @@ export function createEngine(dependencies: EngineDependencies): Engine {
     cacheFigures,
     cache: new CacheDesk(transfers),
     webPeers: new WebPeers({
-      ...{ transfers, segmentSeconds: settings.segmentSeconds },
+      ...{ clock, transfers, segmentSeconds: settings.segmentSeconds },
       acquire: (selector, options) => acquire(access, selector, options),
     }),
     async stop() {

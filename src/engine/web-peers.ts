@@ -1,11 +1,12 @@
+import { sleep } from "../async/sleep.ts";
 import { addressScope, canonicalAddress } from "../base/address.ts";
 import { SluiceError } from "../base/errors.ts";
 import type { Infohash } from "../base/ids.ts";
 import { playOrder } from "../base/play-order.ts";
 import type { AcquireOptions, TransferLease } from "../playback/contract.ts";
-import type { TcpHandlers, TcpSocket } from "../runtime/contract.ts";
+import type { Clock, TcpHandlers, TcpSocket } from "../runtime/contract.ts";
 import type { ContentSelector, Transfer, Transfers } from "../transfer/contract.ts";
-import type { ListedSegment, PieceSegments } from "../transfer/piece-segments.ts";
+import type { ListedSegment, PieceSegments, UploadAllowance } from "../transfer/piece-segments.ts";
 import { makeTransportFile, type TransportFile } from "../wire/torrent/metainfo.ts";
 import { pieceLayersByRoot } from "../wire/torrent/piece-layers.ts";
 
@@ -51,9 +52,40 @@ function withoutTrackers({ infoBytes, info }: TransportFile): Uint8Array<ArrayBu
   return makeTransportFile(infoBytes, [], info.layers && pieceLayersByRoot(info.layers, info.pieceHashes));
 }
 
+/** Bytes between two looks at the limits. */
+const TURN_BYTES = 32 * 1024;
+
+/** Returns `bytes` as a stream that keeps to the limits. Without limits, it is one chunk. */
+function limitedStream(
+  bytes: Uint8Array<ArrayBuffer>,
+  allowance: UploadAllowance | undefined,
+  clock: Clock,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const cancelled = new AbortController();
+  let sent = 0;
+  return new ReadableStream({
+    async pull(controller) {
+      for (;;) {
+        const waitMs = allowance?.waitMs(clock.now()) ?? 0;
+        if (waitMs === 0) break;
+        await sleep(clock, waitMs, cancelled.signal);
+        if (cancelled.signal.aborted) return;
+      }
+      const chunk = bytes.subarray(sent, allowance ? sent + TURN_BYTES : undefined);
+      sent += chunk.length;
+      allowance?.spend(chunk.length, clock.now());
+      // A response without pieces is empty, and streams must not contain empty chunks.
+      if (chunk.length > 0) controller.enqueue(chunk);
+      if (sent === bytes.length) controller.close();
+    },
+    cancel: () => cancelled.abort(),
+  });
+}
+
 /** Dependencies of {@link WebPeers}. */
 interface WebPeersDependencies {
   readonly segmentSeconds: number;
+  readonly clock: Clock;
   readonly transfers: Pick<Transfers, "accept" | "get">;
   readonly acquire: (selector: ContentSelector, options?: AcquireOptions) => Promise<TransferLease>;
 }
@@ -92,15 +124,20 @@ export class WebPeers {
     }));
   }
 
-  /** Opens a live stream, and returns what `read` reads of its last minutes. Rejects with `SluiceError`. */
+  /**
+   * Opens a live stream, and returns what `read` reads of its last minutes, for the page at the address `host`. The upload limits
+   * apply, and other peers come first. Rejects with `SluiceError`.
+   */
   pieces(
     infohash: Infohash,
+    host: string,
     options: AcquireOptions,
     read: (pieces: PieceSegments) => Promise<Uint8Array<ArrayBuffer>>,
-  ): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#open(infohash, options, ({ live }) => {
-      if (live?.pieces) return read(live.pieces);
-      throw new SluiceError("no_such_segment", "this content has no live pieces");
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    return this.#open(infohash, options, async ({ live }) => {
+      if (!live?.pieces) throw new SluiceError("no_such_segment", "this content has no live pieces");
+      const bytes = await read(live.pieces);
+      return limitedStream(bytes, live.uploadAllowance?.(host), this.#dependencies.clock);
     });
   }
 

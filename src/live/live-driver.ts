@@ -8,6 +8,7 @@ import type { SignedHeader, SignedStat } from "../protocol/live/messages.ts";
 import type { SwarmFigures, TrackerFigures } from "../protocol/swarm/contract.ts";
 import { NO_FIGURES } from "../protocol/swarm/figures.ts";
 import type { TcpHandlers, TcpSocket } from "../runtime/contract.ts";
+import type { UploadAllowance } from "../transfer/piece-segments.ts";
 import type { PieceSink } from "./contract.ts";
 import { LiveAddresses } from "./live-addresses.ts";
 import { LiveAnnounces } from "./live-announces.ts";
@@ -82,6 +83,11 @@ export class LiveDriver {
       give: (found) => this.#input({ kind: "fetched", found }),
     });
     this.#roundAt = clock.now();
+  }
+
+  /** Returns the limits of what is sent to `host` outside its connection; undefined if none apply. */
+  uploadAllowance(host: string): UploadAllowance | undefined {
+    return this.#options.limits.isExempt(host) ? undefined : this.#uploadLimit;
   }
 
   /** Starts. Before that, no connection is made or accepted. */

@@ -290,6 +290,7 @@ export class LiveTransfer implements PeerTransfer {
     return {
       content: this.#content,
       pieces: this.#pieces,
+      uploadAllowance: (host) => this.#driver.uploadAllowance(host),
       produce: (header, chunks) => {
         if (!this.#stopping) this.#driver.produce(header, chunks);
         this.#pieces.piece(header.value, chunks, header.bytes);

@@ -2,6 +2,7 @@ import { TokenBucket } from "../base/rate.ts";
 import type { Budget } from "../base/rate-limit.ts";
 import { after, type Instant } from "../base/time.ts";
 import type { LivePriority } from "../protocol/live/contract.ts";
+import type { UploadAllowance } from "../transfer/piece-segments.ts";
 
 /** A connection with a send queue. */
 export interface LiveSender {
@@ -19,10 +20,12 @@ const MIN_BURST_BYTES = 16 * 1024;
 /** Bytes per turn of one sender. */
 const TURN_BYTES = 16 * 1024;
 const NO_LIMIT_BYTES = 64 * 1024;
+/** Delay of a response that waits for connections. */
+const RETRY_MS = 50;
 
 /** Shares two upload limits, the stream's own and its part of the engine's, among all connections of a stream: by
  * priority, and in turn within a priority. */
-export class UploadLimit {
+export class UploadLimit implements UploadAllowance {
   readonly #bucket: TokenBucket;
   readonly #shared: Budget;
   readonly #waiting = new Set<LiveSender>();
@@ -57,12 +60,22 @@ export class UploadLimit {
       const waitMs = this.#waitMs(now);
       if (waitMs > 0) return after(now, waitMs);
       const sent = next.sender.send(TURN_BYTES, next.top, now);
-      this.#bucket.take(sent, now);
-      this.#shared.spend(sent, now);
+      this.spend(sent, now);
       // Moves it to the end of the queue.
       this.#waiting.delete(next.sender);
       if (sent > 0) this.#waiting.add(next.sender);
     }
+  }
+
+  /** Returns for how many ms a response outside the connections must wait before it sends more: connections come first. */
+  waitMs(now: Instant): number {
+    return this.#waiting.size > 0 ? RETRY_MS : this.#waitMs(now);
+  }
+
+  /** Counts bytes that were sent outside the connections. */
+  spend(bytes: number, now: Instant): void {
+    this.#bucket.spend(bytes, now);
+    this.#shared.spend(bytes, now);
   }
 
   /** Returns how long both limits require to wait; the shared one is asked last, because asking it delays other

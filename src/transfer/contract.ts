@@ -34,7 +34,7 @@ import type { ChannelWatch, WindowStorage } from "./channel-contract.ts";
 import type { ConnectionCount } from "./connection-count.ts";
 import type { DrivenSwarm } from "./driver.ts";
 import type { LiveContent } from "./live-content.ts";
-import type { PieceSegments } from "./piece-segments.ts";
+import type { PieceSegments, UploadAllowance } from "./piece-segments.ts";
 import type { SegmentSource, SourceOptions } from "./segment-source.ts";
 import type { ServerSlots } from "./web-seeds/server-slots.ts";
 
@@ -334,6 +334,8 @@ export interface LiveControl {
   readonly toldTrackers?: readonly string[];
   /** Absent for containers that cannot be played. */
   readonly pieces?: PieceSegments;
+  /** Returns the limits of what is sent of {@link LiveControl.pieces} to a host; undefined if none apply. */
+  uploadAllowance?(host: string): UploadAllowance | undefined;
   /** How far the stream is ahead of this machine's clock if it cannot be played for that reason; else 0. */
   readonly minutesAhead: number;
 }

@@ -1,8 +1,18 @@
+import type { Instant } from "../base/time.ts";
+
 /** A complete segment of a live stream, and its time in UNIX ms. */
 export interface ListedSegment {
   readonly number: number;
   readonly startMs: number;
   readonly durationMs: number;
+}
+
+/** The upload limits of a stream, for responses outside its connections. */
+export interface UploadAllowance {
+  /** Returns for how many ms to wait before more is sent; 0 for now. */
+  waitMs(now: Instant): number;
+  /** Counts bytes that were sent. */
+  spend(bytes: number, now: Instant): void;
 }
 
 /** The last minutes of a live stream as pieces that a page verifies: signed headers, each followed by its bytes (`encodePieces`). */

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Infohash } from "../../src/base/ids.ts";
+import { RateLimit, URGENCY } from "../../src/base/rate-limit.ts";
 import { WebPeers } from "../../src/engine/web-peers.ts";
+import { UploadLimit } from "../../src/live/upload-limit.ts";
 import { parseTransportFile } from "../../src/wire/torrent/metainfo.ts";
 import { type MadeTorrent, makeTorrent, sha1 } from "../wire/make-torrent.ts";
+import { FakeClock } from "./fake-clock.ts";
 
 const INFOHASH = "ab".repeat(20) as Infohash;
 
@@ -13,8 +16,7 @@ async function trackersOf(urls: readonly string[], host: string): Promise<readon
   const live = { content: { file: { trackers: urls.map((url) => [url]) } } };
   const lease = { transfer: { live }, release: () => released++ };
   const peers = new WebPeers({
-    transfers: {} as never,
-    segmentSeconds: 6,
+    ...{ transfers: {} as never, segmentSeconds: 6, clock: new FakeClock() },
     acquire: async () => lease as never,
   });
   const { trackers } = await peers.describe(INFOHASH, host);
@@ -65,7 +67,7 @@ function peersOf(torrent: MadeTorrent): WebPeers {
   const file = parseTransportFile(torrent.bytes, sha1);
   const transfer = { name: "film", files: [], live: undefined, transportFile: () => file };
   return new WebPeers({
-    ...{ transfers: { get: () => transfer } as never, segmentSeconds: 6 },
+    ...{ transfers: { get: () => transfer } as never, segmentSeconds: 6, clock: new FakeClock() },
     acquire: async () => ({ transfer, release() {} }) as never,
   });
 }
@@ -81,4 +83,50 @@ test("WebPeers: pages get nothing of a private torrent", async () => {
   const peers = peersOf(makeTorrent({ ...FILM, private: true }));
   await assert.rejects(peers.transportFile(INFOHASH), { code: "unsupported_content" });
   await assert.rejects(peers.describe(INFOHASH, "tv.example.org"), { code: "unsupported_content" });
+});
+
+/** Requests a segment of 300,000 bytes from an engine with an upload limit of 100,000 bytes per second. */
+async function requestSegment(host: string) {
+  const clock = new FakeClock();
+  const limit = new UploadLimit(
+    0,
+    new RateLimit(100_000).budget(() => URGENCY.live),
+  );
+  const bytes = new Uint8Array(300_000).map((_, i) => i % 251);
+  const live = {
+    pieces: { segment: async () => bytes },
+    uploadAllowance: (to: string) => (to.startsWith("10.") ? undefined : limit),
+  };
+  const peers = new WebPeers({
+    ...{ clock, transfers: {} as never, segmentSeconds: 6 },
+    acquire: async () => ({ transfer: { live }, release() {} }) as never,
+  });
+  const stream = await peers.pieces(INFOHASH, host, {}, (pieces) => pieces.segment(7));
+  return { bytes, clock, reader: stream.getReader() };
+}
+
+test("WebPeers.pieces: the upload limit applies to earlier segments, but not in the local network", async () => {
+  const near = await requestSegment("10.0.0.2");
+  assert.deepEqual((await near.reader.read()).value, near.bytes);
+  const { bytes, clock, reader } = await requestSegment("93.184.216.34");
+  const chunks: Uint8Array[] = [];
+  const read = (async () => {
+    for (let each = await reader.read(); !each.done; each = await reader.read()) chunks.push(each.value);
+  })();
+  const received = () => chunks.reduce((sum, { length }) => sum + length, 0);
+  await clock.advance(1_000);
+  assert.ok(received() >= 80_000 && received() <= 100_000 + 2 * 32_768, `${received()} bytes in a second`);
+  await clock.advance(3_000);
+  await read;
+  assert.deepEqual(Buffer.concat(chunks), Buffer.from(bytes));
+});
+
+test("WebPeers.pieces: a page that leaves while its segment waits costs no timer", async () => {
+  const { clock, reader } = await requestSegment("93.184.216.34");
+  const read = reader.read();
+  await clock.advance(0);
+  assert.equal(clock.waiting, 1);
+  await reader.cancel();
+  await read;
+  assert.equal(clock.waiting, 0);
 });

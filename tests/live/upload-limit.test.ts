@@ -124,3 +124,19 @@ test("UploadLimit.share: an exempt connection does not wait, and does not use th
   assert.equal(near.waiting, 0);
   assert.ok(far.sent <= 32_768, `${far.sent}`);
 });
+
+test("UploadLimit.waitMs: responses outside the connections wait for them, and use the limit", () => {
+  const limit = new UploadLimit(100_000, NO_LIMIT);
+  const sender = new ScriptedSender(1, 1_000_000);
+  limit.add(sender);
+  limit.share(instant(0));
+  assert.ok(limit.waitMs(instant(0)) > 0);
+  limit.remove(sender);
+  assert.equal(limit.waitMs(instant(1_000)), 0);
+  limit.spend(100_000, instant(1_000));
+  assert.ok(limit.waitMs(instant(1_000)) >= 800);
+  const other = new ScriptedSender(1, 1_000);
+  limit.add(other);
+  assert.notEqual(limit.share(instant(1_000)), undefined);
+  assert.equal(other.sent, 0);
+});

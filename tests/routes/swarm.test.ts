@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtime } from "#runtime";
+import { SluiceError } from "../../src/base/errors.ts";
 import type { ByteStreamOpener, TcpHandlers, TcpSocket } from "../../src/runtime/contract.ts";
 import { parseLiveTransportFile } from "../../src/wire/live/transport-file.ts";
 import { TRANSPORT_FILE } from "../wire/live-vectors.ts";
@@ -28,6 +29,35 @@ test("GET /swarm/<infohash>: the transport file of a live stream; an error for o
   assert.deepEqual(new Uint8Array(await response.arrayBuffer()), new Uint8Array(TRANSPORT_FILE));
   assert.equal((await call(`/swarm/${"ab".repeat(20)}`)).status, 415);
   assert.equal((await call("/swarm/nothing")).status, 400);
+});
+
+test("GET /swarm/<infohash>/pieces/…: a segment by its number, the recent pieces, and errors for all else", async () => {
+  const app = fakeApp();
+  const pieces = {
+    list: () => [],
+    recent: async () => Uint8Array.of(1, 2, 3),
+    async segment(number: number) {
+      if (number === 7) return Uint8Array.of(7);
+      throw new SluiceError("no_such_segment", "the segment has left the live window");
+    },
+  };
+  app.transfers.prepare = (transfer) => {
+    transfer.bringFiles([]);
+    const live = { content: { file, role: "viewer" }, figures: () => ({}), pieces };
+    transfer.live = (transfer.infohash === file.infohash ? live : { ...live, pieces: undefined }) as never;
+  };
+  const bytesOf = async (path: string) => {
+    const response = await app.call(path);
+    assert.equal(response.status, 200, path);
+    assert.equal(response.headers.get("cache-control"), "no-store");
+    return [...new Uint8Array(await response.arrayBuffer())];
+  };
+  assert.deepEqual(await bytesOf(`${PATH}/pieces/recent`), [1, 2, 3]);
+  assert.deepEqual(await bytesOf(`${PATH}/pieces/7`), [7]);
+  for (const path of ["8", "-1", "7.5", "x", "%2e%2e"].map((name) => `${PATH}/pieces/${name}`))
+    assert.equal((await app.call(path)).status, 404, path);
+  assert.equal((await app.call(`/swarm/${"ab".repeat(20)}/pieces/7`)).status, 404);
+  assert.equal((await app.call("/swarm/nothing/pieces/7")).status, 400);
 });
 
 /** Requests a WebSocket at a path; `opened` gets the handlers of the connection. */
