@@ -40,7 +40,7 @@ interface Kept {
 
 /** Dependencies of {@link KeptRelays}. */
 interface RelayDependencies {
-  readonly engine: Pick<Engine, "acquire" | "figures">;
+  readonly engine: Pick<Engine, "acquire" | "figures" | "stopTransfer">;
   readonly records: RelayRecords;
   readonly clock: Clock;
   readonly log: Log;
@@ -73,14 +73,14 @@ export class KeptRelays implements RelayService {
     this.#passFor(infohash, pass);
     if (this.#kept.size >= MAX_RELAYS && !this.#kept.has(infohash))
       throw new SluiceError("too_many", `relays: at most ${MAX_RELAYS}`);
-    const { engine, records } = this.#dependencies;
+    const { records } = this.#dependencies;
     const running = this.#kept.get(infohash);
     if (running?.lease)
       throw new SluiceError(
         "bad_parameter",
         "link: this engine already relays the stream; stop that relay first",
       );
-    if (!running && engine.figures().transfers.some((transfer) => transfer.infohash === infohash))
+    if (!running && !this.#closeUnused(infohash))
       throw new SluiceError("bad_parameter", "link: this engine plays the stream; stop its players first");
     this.#end(infohash);
     const record = { infohash, link, pass: pass ?? null };
@@ -96,6 +96,7 @@ export class KeptRelays implements RelayService {
       );
     await this.#dependencies.records.forget(infohash);
     this.#end(infohash);
+    this.#closeUnused(infohash);
   }
 
   list(): readonly RelayEntry[] {
@@ -152,6 +153,14 @@ export class KeptRelays implements RelayService {
     kept?.stopping.abort();
     kept?.lease?.release();
     this.#kept.delete(infohash);
+  }
+
+  /** Closes the transfer of a stream unless it is in use: while it is open, its role cannot change. Returns false if it is in use. */
+  #closeUnused(infohash: Infohash): boolean {
+    const { engine } = this.#dependencies;
+    const open = engine.figures().transfers.find((transfer) => transfer.infohash === infohash);
+    if (open?.holders === 0) engine.stopTransfer(infohash);
+    return open === undefined || open.holders === 0;
   }
 
   #describe({ record, lease, problem }: Kept): RelayEntry {

@@ -22,10 +22,19 @@ function desk(store = new MapStore()) {
     failure: undefined as SluiceError | undefined,
     isLive: true,
     released: 0,
-    open: [] as Infohash[],
+    /** Holders of the transfer of the stream; undefined if it is not open. */
+    holders: undefined as number | undefined,
+    stopped: [] as Infohash[],
   };
   const engine = {
-    figures: () => ({ transfers: state.open.map((infohash) => ({ infohash })) }) as never,
+    figures() {
+      const { holders } = state;
+      return { transfers: holders === undefined ? [] : [{ infohash: HASH, holders }] } as never;
+    },
+    stopTransfer(infohash: Infohash) {
+      state.stopped.push(infohash);
+      state.holders = undefined;
+    },
     async acquire(_: unknown, options: AcquireOptions = {}): Promise<TransferLease> {
       asked.push(options);
       if (state.failure) throw state.failure;
@@ -89,9 +98,25 @@ test("KeptRelays: a refused second start leaves the relay running", async () => 
   const { relays, state } = desk();
   await relays.start(LINK, undefined);
   await settled();
-  state.open = [HASH];
+  state.holders = 1;
   await assert.rejects(relays.start(LINK, undefined), /already relays the stream/);
   assert.deepEqual([relays.list().length, relays.list()[0]!.name, state.released], [1, "News", 0]);
+});
+
+test("KeptRelays: a stream that no player uses any more can be relayed, also right after its relay was stopped", async () => {
+  const { relays, state } = desk();
+  state.holders = 0;
+  await relays.start(LINK, undefined);
+  await settled();
+  assert.deepEqual([state.stopped, relays.list()[0]!.name], [[HASH], "News"]);
+  state.holders = 0;
+  await relays.stop(HASH);
+  assert.deepEqual(state.stopped, [HASH, HASH]);
+  await relays.start(LINK, undefined);
+  assert.equal(relays.list().length, 1);
+  state.holders = 2;
+  await relays.stop(HASH);
+  assert.deepEqual([state.holders, state.stopped.length], [2, 2]);
 });
 
 test("KeptRelays: refuses what it cannot relay, and stores nothing", async () => {
@@ -101,7 +126,7 @@ test("KeptRelays: refuses what it cannot relay, and stores nothing", async () =>
   await assert.rejects(relays.start(LINK, "{}"), /is no relay pass/);
   await assert.rejects(relays.start("m".repeat(16_385), undefined), /got a longer text/);
   await assert.rejects(relays.start(LINK, "{".repeat(4_097)), /got a longer text/);
-  state.open = [HASH];
+  state.holders = 1;
   await assert.rejects(relays.start(LINK, undefined), /stop its players first/);
   assert.deepEqual(relays.list(), []);
   await relays.restore();
