@@ -7,14 +7,14 @@ import { parseArgs } from "node:util";
 import { PROGRAM_VARIABLE } from "./parts/engine.ts";
 import { countsOf, failedFilesOf, type TestCounts } from "./parts/test-counts.ts";
 import { REPORT_VARIABLE, type TestFact } from "./parts/test-report.ts";
-import { TIER_VARIABLE, TIERS, tiersInFile } from "./parts/test-tiers.ts";
+import { isShortenedInFastRuns, TIER_VARIABLE, TIERS, tiersInFile } from "./parts/test-tiers.ts";
 
 /** Files that may fail at the first attempt: real processes on a busy machine sometimes do, a defect does so again. */
 const MAX_REPEATED_FILES = 3;
 
 const HELP = `usage: npm test -- [TIER] [OPTIONS] [TEXT…]
 
-TIER        fast (default), e2e, interop, all, or smoke (a few of e2e)
+TIER        fast (default), e2e, interop or all; slow (all that fast leaves out), smoke (a few of e2e)
 TEXT        run only test files whose path contains one of the texts
 --runtime   bun (default), deno or node
 --watch     run again on each change (Bun)
@@ -25,7 +25,7 @@ TEXT        run only test files whose path contains one of the texts
 If at most ${MAX_REPEATED_FILES} files of a whole tier fail, they run once more, alone, and the result is recorded.
 CI=true makes a skipped test a failure.`;
 
-const RUNS = [...TIERS, "all", "smoke"] as const;
+const RUNS = [...TIERS, "all", "slow", "smoke"] as const;
 type Run = (typeof RUNS)[number];
 
 /** The end-to-end tests that CI repeats under Deno and Node: playback, live, HTTP sources, and the store after a crash. */
@@ -59,7 +59,12 @@ function testFiles(run: Run, texts: readonly string[]): string[] {
 function isPartOf(run: Run, path: string): boolean {
   if (run === "all") return true;
   if (run === "smoke") return SMOKE.includes(path);
-  return tiersInFile(readFileSync(join(ROOT, path), "utf8")).has(run);
+  const text = readFileSync(join(ROOT, path), "utf8");
+  if (run === "slow")
+    return (
+      isShortenedInFastRuns(text) || TIERS.some((tier) => tier !== "fast" && tiersInFile(text).has(tier))
+    );
+  return tiersInFile(text).has(run);
 }
 
 /** The command that runs test files under a runtime. */
@@ -213,7 +218,7 @@ async function main(): Promise<number> {
     PATH: `${join(ROOT, "node_modules", ".bin")}:${process.env.PATH}`,
     DENO_JOBS: values.workers,
     [REPORT_VARIABLE]: report,
-    [TIER_VARIABLE]: run === "smoke" ? "all" : run,
+    [TIER_VARIABLE]: run === "smoke" || run === "slow" ? "all" : run,
   };
   if (values.runtime === "bun" && run !== "fast") {
     // Engines of these tests are the program that users run. The fast tests need none that starts quickly.

@@ -64,5 +64,10 @@ export function tiersInFile(text: string): ReadonlySet<Tier> {
   return tiers;
 }
 
+/** Returns true if a fast run executes only a part of a test in a file, by its text. */
+export function isShortenedInFastRuns(text: string): boolean {
+  return text.includes("isFastRun");
+}
+
 /** True if this run should be short: fewer seeds and inputs than in `npm run test:all`. */
 export const isFastRun = process.env[TIER_VARIABLE] === "fast";
