@@ -45,8 +45,8 @@ async function film(options: readonly string[]): Promise<{ path: string; bytes: 
   ]);
   const sup = await scratchFile(supOf(sets), "sup");
   const path = await scratchFile(new Uint8Array(0), "ts");
-  const video = ["-f", "lavfi", "-i", `color=gray:size=${WIDTH}x${HEIGHT}:rate=5:duration=${SECONDS}`];
-  const codecs = ["-c:v", "libx264", "-preset", "ultrafast", "-g", "10", ...options];
+  const video = ["-f", "lavfi", "-i", `color=gray:size=${WIDTH}x${HEIGHT}:rate=2:duration=${SECONDS}`];
+  const codecs = ["-c:v", "libx264", "-preset", "ultrafast", "-g", "4", ...options];
   const subtitles = [
     "-fix_sub_duration",
     "-i",
