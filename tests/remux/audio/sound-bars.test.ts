@@ -56,11 +56,13 @@ function bestMatch(
   at: number,
 ): { similarity: number; shift: number } {
   const period = LOOP_SECONDS * RATE;
+  const from = ((at % period) + period - 400) % period;
+  const around = Float32Array.from({ length: part.length + 800 }, (_, i) => loop[(from + i) % period] ?? 0);
   let best = { similarity: -1, shift: 0 };
   for (let shift = -400; shift <= 400; shift++) {
     let [both, first, second] = [0, 0, 0];
     for (let i = 0; i < part.length; i += 3) {
-      const source = loop[(at + shift + i + 1000 * period) % period] ?? 0;
+      const source = around[400 + shift + i]!;
       both += source * part[i]!;
       first += source ** 2;
       second += part[i]! ** 2;
