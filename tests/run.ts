@@ -41,6 +41,8 @@ const SMOKE = [
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const TIMEOUT_MS = 120_000;
+/** A run that prints nothing for this time hangs: Deno and Node have no time limit for a test. */
+const SILENCE_MS = 5 * TIMEOUT_MS;
 /** Share of the real-time tests that may need a second attempt. */
 const MAX_RETRY_SHARE = 0.01;
 /** A run fails if a share of `MAX_RETRY_SHARE` produces its number of retries less often than this. */
@@ -113,6 +115,13 @@ async function runTests(command: readonly string[], environment: Record<string, 
   });
   const stop = (signal: NodeJS.Signals) => void child.kill(signal);
   process.on("SIGINT", stop).on("SIGTERM", stop);
+  const ended = Promise.withResolvers<number>();
+  const silence = setTimeout(() => {
+    console.error(`No test ended for ${SILENCE_MS / 60_000} minutes. Processes:\n${processList()}`);
+    child.kill("SIGKILL");
+    // Its own processes may still hold the pipes open.
+    ended.resolve(1);
+  }, SILENCE_MS);
   let output = "";
   for (const [from, to] of [
     [child.stdout, process.stdout],
@@ -120,17 +129,26 @@ async function runTests(command: readonly string[], environment: Record<string, 
   ] as const) {
     from.on("data", (bytes: Buffer) => {
       to.write(bytes);
+      silence.refresh();
       output += bytes.toString("latin1");
     });
   }
-  const code = await new Promise<number>((resolve) => {
-    child.on("error", (error) => {
-      console.error(`cannot run ${command[0]}: ${error.message}`);
-      resolve(1);
-    });
-    child.on("close", (exitCode) => resolve(exitCode ?? 1));
+  child.on("error", (error) => {
+    console.error(`cannot run ${command[0]}: ${error.message}`);
+    ended.resolve(1);
   });
+  child.on("close", (exitCode) => ended.resolve(exitCode ?? 1));
+  const code = await ended.promise;
+  clearTimeout(silence);
   return { code, counts: countsOf(output), failedFiles: failedFilesOf(output) };
+}
+
+function processList(): string {
+  try {
+    return execFileSync("ps", ["-eo", "pid,ppid,etime,time,args"], { encoding: "utf8" });
+  } catch {
+    return "unknown (install ps)";
+  }
 }
 
 /** The outcome of both attempts; undefined if a file failed again. */
