@@ -324,7 +324,7 @@ export class LiveWindow implements PieceSink {
     last.append(bytes, timeInPiece(header, end), isCut ? { at, timeMs } : undefined);
     this.#store.countAppended(bytes.length);
     if (bytes.length === 0 || !this.#cutter) return;
-    this.#cutter.add(last.bytes, (spanMs * bytes.length) / pieceBytes, at === 0);
+    this.#cutter.add(bytes, (spanMs * bytes.length) / pieceBytes, isCut ? at : -1);
     last.parts = this.#cutter.parts;
   }
 
