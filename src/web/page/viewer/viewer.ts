@@ -198,8 +198,12 @@ function start(Player: typeof Hls, hls: Hls, url: string): void {
   hls.loadSource(url);
   hls.on(Player.Events.ERROR, (_, data) => {
     if (!data.fatal) return;
-    if (data.type === Player.ErrorTypes.MEDIA_ERROR) hls.recoverMediaError();
-    else setTimeout(() => hls.loadSource(`${url}?again=${Date.now()}`), RETRY_MS);
+    if (data.type === Player.ErrorTypes.MEDIA_ERROR) {
+      const { paused } = video;
+      hls.recoverMediaError();
+      // The reset pauses the video.
+      if (!paused) void video.play().catch(() => {}); // The user can press play.
+    } else setTimeout(() => hls.loadSource(`${url}?again=${Date.now()}`), RETRY_MS);
   });
 }
 

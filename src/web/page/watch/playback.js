@@ -29,7 +29,7 @@ const WAITING = t("Waiting for data");
  *   subtitleLanguage: string | undefined,
  *   onChosen: import("./tracks.js").OnChosen,
  *   onLanguage: (fileIndex: number, language: string) => void,
- *   onUnplayable: (message: string) => void,
+ *   onUnplayable: (message: string, isFilm: boolean) => void,
  *   onFailed: (message: string) => void,
  *   startAt: (infohash: string, fileIndex: number) => Promise<number>,
  *   previousStopped: Promise<void> | undefined,
@@ -90,7 +90,8 @@ export class Playback {
       page.video.addEventListener("playing", () => this.#played(), { signal });
       page.video.addEventListener("waiting", () => showWaiting(page, WAITING), { signal });
       const player = await attachPlayer(page.video, url, isFile, atSeconds, {
-        onFailure: (kind, message) => (kind === "unplayable" ? onUnplayable(message) : this.#fail(message)),
+        onFailure: (kind, message) =>
+          kind === "unplayable" ? onUnplayable(message, isFilm) : this.#fail(message),
         onTracks: () => this.#tracks?.update(),
         audioLanguage: sound.languages.length === 1 ? sound.languages[0] : undefined,
         // A file that the user opened remains when the same film continues in another language.

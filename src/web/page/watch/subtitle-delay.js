@@ -1,5 +1,5 @@
 // @ts-check
-import { textTracks } from "./player.js";
+import { textTracks } from "./native-player.js";
 
 /** The change of one click. */
 const STEP_SECONDS = 0.5;

@@ -155,9 +155,10 @@ export function openPlace(root, live) {
         const atSeconds = playback?.atSeconds ?? 0;
         play(source, { ...choice, fileIndex, audioLanguage, atSeconds }, title);
       },
-      onUnplayable(message) {
-        // The browser may accept fragmented MP4 even if it refuses MPEG-TS. If not, only another player can help.
-        if (choice.container === undefined) {
+      onUnplayable(message, isFilm) {
+        // The browser may accept fragmented MP4 even if it refuses MPEG-TS. If not, only another player can help. Live streams have one
+        // container.
+        if (isFilm && choice.container === undefined) {
           play(source, { ...choice, container: "fmp4" }, title);
           return;
         }
