@@ -1,7 +1,7 @@
 import { decodeUtf8, isUtf8 } from "../base/utf8.ts";
 import { charsetDecoder, charsetSample, detectCharset } from "./charset.ts";
 import { Utf16Input } from "./utf16-input.ts";
-import { assTextToCueText, escapeVttText, subripToCueText, type TextCue } from "./webvtt.ts";
+import { assTextToCueText, escapeVttText, isTopText, subripToCueText, type TextCue } from "./webvtt.ts";
 
 /** The formats of subtitle files that are text. */
 export type SubtitleFormat = "subrip" | "ass" | "webvtt";
@@ -74,9 +74,12 @@ function* timedCues(lines: readonly string[], format: "subrip" | "webvtt"): Gene
     yield;
     let end = at + 1;
     while (end < lines.length && !TIMING.test(lines[end]!)) end++;
-    const text = ownText(lines.slice(at + 1, end), format, end < lines.length);
+    const own = lines.slice(at + 1, end);
+    const text = ownText(own, format, end < lines.length);
+    const isTop = format === "subrip" && isTopText(limited(own));
     const [startSeconds, endSeconds] = [secondsOf(timing, 1), secondsOf(timing, 5)];
-    if (text !== "" && endSeconds > startSeconds) cues.push({ startSeconds, endSeconds, text });
+    if (text !== "" && endSeconds > startSeconds)
+      cues.push({ startSeconds, endSeconds, text, ...(isTop && { isTop }) });
     at = end;
   }
   return cues;
@@ -112,10 +115,11 @@ function* assCues(lines: readonly string[]): Generator<void, TextCue[], void> {
     const [start, end] = [ASS_TIME.exec(of("start")), ASS_TIME.exec(of("end"))];
     yield;
     // The text is the last field and can contain commas.
-    const text = assTextToCueText(parts.slice(fields.length - 1).join(","));
+    const own = parts.slice(fields.length - 1).join(",");
+    const [text, isTop] = [assTextToCueText(own), isTopText(own)];
     if (!start || !end || text === "") continue;
     const [startSeconds, endSeconds] = [secondsOf(start, 1), secondsOf(end, 1)];
-    if (endSeconds > startSeconds) cues.push({ startSeconds, endSeconds, text });
+    if (endSeconds > startSeconds) cues.push({ startSeconds, endSeconds, text, ...(isTop && { isTop }) });
   }
   return cues;
 }

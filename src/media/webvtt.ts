@@ -4,6 +4,8 @@ export interface TextCue {
   readonly endSeconds: number;
   /** WebVTT cue text: escaped, lines separated by single line feeds. */
   readonly text: string;
+  /** Shown at the top of the picture. */
+  readonly isTop?: boolean;
 }
 
 /**
@@ -17,8 +19,8 @@ export function writeWebvtt(cues: readonly TextCue[], offsetTicks: number, local
 export function writeCues(cues: readonly TextCue[]): string {
   return cues
     .map(
-      ({ startSeconds, endSeconds, text }) =>
-        `\n${webvttTime(startSeconds)} --> ${webvttTime(endSeconds)}\n${text}\n`,
+      ({ startSeconds, endSeconds, text, isTop }) =>
+        `\n${webvttTime(startSeconds)} --> ${webvttTime(endSeconds)}${isTop ? " line:0" : ""}\n${text}\n`,
     )
     .join("");
 }
@@ -64,6 +66,11 @@ export function subripToCueText(text: string): string {
   }
   for (const name of open.reverse()) out += `</${name}>`;
   return cleanLines(out);
+}
+
+/** Returns true if the text of an ASS event, or of SubRip, which uses the same override tags, is placed at the top of the picture. */
+export function isTopText(text: string): boolean {
+  return /\{[^{}]{0,200}\\an[789]/.test(text);
 }
 
 /** Converts an ASS or SSA event, as Matroska stores it (fields separated by commas), to cue text. */

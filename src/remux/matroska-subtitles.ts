@@ -8,7 +8,7 @@ import { PgsDecoder } from "../media/pgs.ts";
 import { PGS_EPOCH_SECONDS, PICTURE_LIMIT_BYTES, PictureStates } from "../media/picture-states.ts";
 import type { PictureState, SecondsRange } from "../media/picture-subtitles.ts";
 import { decodeSubpicture, parseVobsubHead } from "../media/vobsub.ts";
-import { assToCueText, escapeVttText, subripToCueText, type TextCue } from "../media/webvtt.ts";
+import { assToCueText, escapeVttText, isTopText, subripToCueText, type TextCue } from "../media/webvtt.ts";
 import type { BlockCache } from "./block-cache.ts";
 import type { ClusterFinder } from "./cluster-finder.ts";
 import { type WalkedBlock, walkBlocks } from "./cluster-walk.ts";
@@ -82,9 +82,12 @@ export class MatroskaSubtitles implements SubtitleSource {
     const cues: TextCue[] = [];
     const seconds = { from: bounds.startSeconds, to: bounds.endSeconds };
     await this.#frames(own, seconds, TEXT_LIMIT_BYTES, signal, ({ bytes, startSeconds, durationSeconds }) => {
-      const text = CODECS[own.codecId]!.toCueText(decodeUtf8(bytes));
+      const { name, toCueText } = CODECS[own.codecId]!;
+      const event = decodeUtf8(bytes);
+      const text = toCueText(event);
+      const isTop = name !== "webvtt" && isTopText(event);
       const endSeconds = startSeconds + (durationSeconds ?? DEFAULT_CUE_SECONDS);
-      if (text !== "") cues.push({ startSeconds, endSeconds, text });
+      if (text !== "") cues.push({ startSeconds, endSeconds, text, ...(isTop && { isTop }) });
       return cues.length < CUES_LIMIT;
     });
     return cues;

@@ -90,3 +90,19 @@ test("readSubtitles takes a step for each cue, so that a hostile file never bloc
     assert.ok(steps.length >= 1000, `${steps.length} steps`);
   }
 });
+
+test("readSubtitles: an override tag places a text at the top", () => {
+  const srt = "1\n00:00:01,000 --> 00:00:02,000\n{\\an8}Sign\n\n2\n00:00:03,000 --> 00:00:04,000\nWords\n";
+  const ass =
+    "[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,a,b,0,0,0,,{\\an8}Sign\nDialogue: 0,0:00:03.00,0:00:04.00,a,b,0,0,0,,Words\n";
+  for (const [format, text] of [
+    ["subrip", srt],
+    ["ass", ass],
+  ] as const) {
+    const cues = allCues(text, format);
+    assert.deepEqual(
+      cues.map(({ isTop }) => isTop),
+      [true, undefined],
+    );
+  }
+});

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assToCueText, subripToCueText, writeSubrip, writeWebvtt } from "../../src/media/webvtt.ts";
+import {
+  assToCueText,
+  isTopText,
+  subripToCueText,
+  writeSubrip,
+  writeWebvtt,
+} from "../../src/media/webvtt.ts";
 
 test("writeWebvtt formats times as hours, minutes, seconds and milliseconds, never negative", () => {
   const cues = [
@@ -19,6 +25,19 @@ test("writeSubrip: numbers cues, and keeps the tags that SubRip knows", () => {
 
 test("writeWebvtt: without cues writes a file with the timestamp map", () => {
   assert.equal(writeWebvtt([], 900000), "WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:900000,LOCAL:00:00:00.000\n");
+});
+
+test("writeWebvtt: cues that an override tag places at the top are at the first line", () => {
+  const cues = ["{\\an8}a", "{\\i1\\an9}b", "{\\an2}c", "\\an8"].map((text, index) => ({
+    ...{ startSeconds: index, endSeconds: index + 1, text },
+    isTop: isTopText(text),
+  }));
+  const timings = writeWebvtt(cues, 0).match(/-->.*/g);
+  const times = ["00:00:01.000", "00:00:02.000", "00:00:03.000", "00:00:04.000"];
+  assert.deepEqual(
+    timings,
+    times.map((time, index) => `--> ${time}${index < 2 ? " line:0" : ""}`),
+  );
 });
 
 for (const [from, to] of [
