@@ -1,5 +1,6 @@
 import type { AbortSignalLike } from "../../base/byte-source.ts";
 import { trimOldest } from "../../base/trim-oldest.ts";
+import { languageCode } from "../../media/language.ts";
 import type { TsStream } from "../../media/ts-programme.ts";
 import { type AudioTranscoder, PREROLL_SECONDS } from "../audio/transcoder.ts";
 import { type AudioUnit, audioUnits, lastUnits } from "../audio/ts-audio.ts";
@@ -19,9 +20,9 @@ export interface StreamConverterOptions {
   readonly choose: (audio: readonly TsStream[]) => TsStream | undefined;
 }
 
-/** Chooses the audio in a language (ISO 639-2); the first one if there is none. */
+/** Chooses the audio in a language, as {@link languageCode} returns it; the first one if there is none. Streams name German `ger` or `deu`. */
 export function inLanguage(wanted: string): StreamConverterOptions["choose"] {
-  return (audio) => audio.find(({ language }) => language === wanted) ?? audio[0];
+  return (audio) => audio.find(({ language }) => languageCode(language) === wanted) ?? audio[0];
 }
 
 /** Converts one audio track of a stream whose segments arrive one by one, for all its players. */
