@@ -73,19 +73,27 @@ function request<T>(port: number, method: string, params: object): Promise<T> {
     socket.on("close", () => reject(new Error(`${method}: closed`)));
     socket.on("data", (bytes) => {
       text += bytes.toString("latin1");
-      const at = text.search(/\{"(?:id":1,|error|jsonrpc":"2\.0","result|result)/);
-      if (at < 0) return;
-      for (const start of [at, text.lastIndexOf('{"error"'), text.lastIndexOf('{"id":1')]) {
-        if (start < 0) continue;
-        try {
-          const answer = JSON.parse(text.slice(start)) as { result?: T; error?: { message: string } };
-          const { result, error } = answer;
-          return end(() => (error ? reject(new Error(`${method}: ${error.message}`)) : resolve(result as T)));
-        } catch {
-          // The rest has not arrived.
-        }
+      for (const message of messagesOf(text)) {
+        const { id, result, error } = JSON.parse(message) as {
+          id?: number;
+          result?: T;
+          error?: { message: string };
+        };
+        if (id !== 1 && error === undefined) continue;
+        return end(() => (error ? reject(new Error(`${method}: ${error.message}`)) : resolve(result as T)));
       }
     });
     socket.write(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }));
   });
+}
+
+/** Returns the complete objects of a text without separators. */
+function messagesOf(text: string): string[] {
+  const found: string[] = [];
+  let [from, depth] = [0, 0];
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}]/g)) {
+    if (token === "{" && depth++ === 0) from = index;
+    if (token === "}" && --depth === 0) found.push(text.slice(from, index + 1));
+  }
+  return found;
 }
