@@ -1,31 +1,43 @@
 import { isStuffing } from "../../src/catch-up/stream-chunks.ts";
+import { quantile } from "../parts/live-watch.ts";
 
-/** Reads a stream without end, and measures the longest time without media. Opens it again if it ends. */
+/** Reads a stream without end, and measures the times without media. Opens it again if it ends. */
 export class GapPlayer {
   /** How often the stream ended. */
   ends = -1;
-  #gapMs = 0;
+  #gapsMs: number[] = [];
   #lastAt = performance.now();
+  readonly #stop = new AbortController();
 
   constructor(url: string) {
     void this.#read(url);
   }
 
-  /** The longest gap since the last call, in ms, including the present one. */
+  /** The longest gap since the last call, in ms. */
   takeGapMs(): number {
-    const gapMs = Math.max(this.#gapMs, performance.now() - this.#lastAt);
-    this.#gapMs = 0;
-    return Math.round(gapMs);
+    return Math.round(this.takeGapsMs().reduce((most, gap) => Math.max(most, gap), 0));
+  }
+
+  /** The gaps between reads since the last call, in ms, including the present one. */
+  takeGapsMs(): number[] {
+    const gaps = [...this.#gapsMs, performance.now() - this.#lastAt];
+    this.#gapsMs = [];
+    return gaps;
+  }
+
+  stop(): void {
+    this.#stop.abort();
   }
 
   async #read(url: string): Promise<void> {
-    for (;;) {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
       this.ends++;
       try {
-        for await (const bytes of (await fetch(url)).body!) {
+        for await (const bytes of (await fetch(url, { signal })).body!) {
           if (isStuffing(bytes)) continue;
           const now = performance.now();
-          this.#gapMs = Math.max(this.#gapMs, now - this.#lastAt);
+          this.#gapsMs.push(now - this.#lastAt);
           this.#lastAt = now;
         }
       } catch {
@@ -33,4 +45,11 @@ export class GapPlayer {
       }
     }
   }
+}
+
+/** Describes gaps: their quantiles in ms, and their number. */
+export function gapsText(gapsMs: readonly number[]): string {
+  const sorted = [...gapsMs].sort((a, b) => a - b);
+  const [p50, p99, most] = [0.5, 0.99, 1].map((share) => quantile(sorted, share).toFixed(0));
+  return `gaps p50 ${p50}, p99 ${p99}, longest ${most} ms (${sorted.length})`;
 }
