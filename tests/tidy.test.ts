@@ -75,7 +75,7 @@ const ROOMS: readonly Room[] = [
 ];
 
 /** Rooms above the runtime see its contract only; the program (settings, cli, main) chooses the implementation. */
-const SEES_RUNTIME = /^src\/(runtime|settings|cli|main)/;
+const SEES_RUNTIME = /^src\/(runtime|settings|cli|main|guide-worker)/;
 /** Of the engine and the library, routes see the facades and the contracts. */
 const FACADE = /\/(engine|library|contract|[a-z-]+-contract|segment-source)\.ts$|^src\/base\//;
 
@@ -273,7 +273,11 @@ function isAllowed(path: string, target: string): boolean {
   if (other === room) return room.path !== "src/protocol" || dirname(path) === dirname(target);
   // The contract of a room is also that of the folders inside it.
   if (target === `${dirname(dirname(path))}/contract.ts`) return true;
-  if (other.path === "src/runtime" && target !== "src/runtime/contract.ts" && !SEES_RUNTIME.test(path))
+  if (
+    other.path === "src/runtime" &&
+    !/^src\/runtime\/(worker-)?contract\.ts$/.test(target) &&
+    !SEES_RUNTIME.test(path)
+  )
     return false;
   if (/^routes/.test(path) && !/^routes/.test(target) && !FACADE.test(target)) return false;
   return other.layer < room.layer;

@@ -12,6 +12,7 @@ import { HealthRecords } from "../health/health-records.ts";
 import { MAX_ORDERED, SourceOrders } from "../health/source-orders.ts";
 import type { Outbound } from "../outbound/outbound.ts";
 import type { Clock, Files, KeyValueStore, Runtime } from "../runtime/contract.ts";
+import type { StartWorker } from "../runtime/worker-contract.ts";
 import type { ExportOptions, ExternalPlaylists, Images, Item, ItemQuery, Items, Tasks } from "./contract.ts";
 import { createLanguageReader } from "./draft-languages.ts";
 import { exportItems, logoUrl } from "./export.ts";
@@ -20,6 +21,7 @@ import type { BroadcastRefresher } from "./external-refresher.ts";
 import { createGuide } from "./guide/guide.ts";
 import type { Guide } from "./guide/guide-contract.ts";
 import { exportedChannelId, exportGuide } from "./guide/guide-export.ts";
+import { createGuideReader, createWorkerReader } from "./guide/guide-reading.ts";
 import { type GuideReview, reviewGuide } from "./guide/guide-review.ts";
 import { type FoundProgrammes, searchProgrammes } from "./guide/programme-search.ts";
 import { type Reminder, reminderOf } from "./guide/reminder.ts";
@@ -92,6 +94,8 @@ export interface LibraryDependencies {
   readonly files: Files;
   /** See {@link Runtime}; absent if the runtime does nothing about it. */
   readonly discarded?: Runtime["discarded"];
+  /** Programme guides are read in a worker; on this thread if absent. */
+  readonly startWorker?: StartWorker;
   /** The folder for pictures, which need not exist. */
   readonly folder: string;
   readonly outbound: Outbound;
@@ -134,7 +138,12 @@ export async function createLibrary(dependencies: LibraryDependencies): Promise<
     id === undefined
       ? [...new Set([...importGuides.all(), ...externalPlaylists.guides()])]
       : externalPlaylists.guides(id);
-  const guide = await createGuide({ ...dependencies, log, tasks, items, listed: () => guides(undefined) });
+  const { startWorker, files } = dependencies;
+  const readGuide = startWorker
+    ? createWorkerReader(startWorker, dependencies.discarded)
+    : createGuideReader(files);
+  const listed = () => guides(undefined);
+  const guide = await createGuide({ ...dependencies, log, tasks, items, listed, readGuide });
   const health = await HealthRecords.load(store, log);
   const keyOf = (item: Item) => contentKey(items.figures(item));
   const healthOf = (item: Item) => health.get(keyOf(item));

@@ -2,6 +2,7 @@ import type { PeerAddress } from "../base/address.ts";
 import type { Network } from "../base/network.ts";
 import type { Ed25519Sign, Ed25519VerifierOf, Sha256 } from "../base/signature.ts";
 import type { Instant, UnixSeconds } from "../base/time.ts";
+import type { StartWorker } from "./worker-contract.ts";
 
 /** The services of the JavaScript runtime (Bun, Deno or Node). No other interface depends on which one runs. */
 export interface Runtime {
@@ -12,6 +13,7 @@ export interface Runtime {
   readonly files: Files;
   readonly http: HttpClient;
   readonly surroundings: Surroundings;
+  readonly startWorker: StartWorker;
   /** Reports that work other than traffic left about so many bytes of garbage, which a runtime may collect soon. */
   discarded(bytes: number): void;
   /** SHA-1, 20 bytes. Synchronous: hashing a piece costs less than passing it to a worker. */

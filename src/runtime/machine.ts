@@ -18,6 +18,7 @@ import { backupStore, lockPath, openStore, readBackup, restoreStore } from "./op
 import { connectTls, machineNet, type TrafficMemory } from "./sockets.ts";
 import { surroundings } from "./surroundings.ts";
 import { bindUdp as bindUdpByNode } from "./udp.ts";
+import { startWorker } from "./worker.ts";
 
 /** Read buffer of a connection on Deno: 200 connections cost 12.5 MiB. */
 const OWN_BUFFER_BYTES = 64 * 1024;
@@ -57,6 +58,7 @@ export function machineRuntime(
     files,
     http: httpClient,
     surroundings,
+    startWorker: (worker, handlers) => startWorker(name, worker, handlers),
     discarded: (bytes) => memory?.discarded?.(bytes),
     sha1,
     sha256,

@@ -50,7 +50,7 @@ export class GuideFile {
   /** Bytes in the file. */
   #length = 0;
   /** Encoded lines that are not in the file yet. */
-  #lines = new Uint8Array(2 * WRITE_BYTES);
+  #lines = new Uint8Array(0);
   #filled = 0;
   /** Bytes in the file when the disk was last checked. */
   #checked = 0;
@@ -66,11 +66,12 @@ export class GuideFile {
     return new GuideFile(await files.open(path), () => files.freeBytes(path));
   }
 
-  /** Opens a file that `finish` completed. Rejects with `DecodeError` if it is damaged. */
-  static async open(files: Files, path: string): Promise<GuideFile> {
+  /** Opens a file that `finish` completed. Rejects with `DecodeError` if it is damaged, or beyond the limits. `discarded`: see
+   * `Runtime.discarded`. */
+  static async open(files: Files, path: string, discarded?: Runtime["discarded"]): Promise<GuideFile> {
     const guide = new GuideFile(await files.open(path), () => files.freeBytes(path));
     try {
-      await guide.#scan((await files.stat(path))?.size ?? 0);
+      await guide.#scan((await files.stat(path))?.size ?? 0, discarded);
       return guide;
     } catch (error) {
       await guide.close();
@@ -124,13 +125,11 @@ export class GuideFile {
     this.#filled = 0;
   }
 
-  /** Makes everything durable and reads the index; afterwards programmes can be read. Rejects with `DecodeError` beyond the limits.
-   * `discarded`: see `Runtime.discarded`. */
-  async finish(discarded?: Runtime["discarded"]): Promise<void> {
+  /** Makes the file complete and durable, and closes it. {@link open} reads it. */
+  async finish(): Promise<void> {
     await this.flush(true);
     await this.#file.sync();
-    this.#lines = new Uint8Array();
-    await this.#scan(this.#length, discarded);
+    await this.#file.close();
   }
 
   /** The programmes of a channel that overlap `[from, to)`, in order, at most `limit`. */
@@ -204,12 +203,8 @@ export class GuideFile {
     this.#byId.set(id, channel);
   }
 
-  /** Reads the channels and the index from a file of `size` bytes. They need no memory while the guide is fetched, and nothing is
-   * allocated for a programme. */
+  /** Reads the channels and the index from a file of `size` bytes. Nothing is allocated for a programme. */
   async #scan(size: number, discarded?: Runtime["discarded"]): Promise<void> {
-    this.#channels.length = 0;
-    this.#byId.clear();
-    this.#programmeCount = 0;
     this.#length = size;
     const block = new Uint8Array(SCAN_BYTES);
     let filled = 0;
@@ -228,7 +223,7 @@ export class GuideFile {
         throw new DecodeError("guide file", blockAt + from, "a line is too long");
       block.copyWithin(0, from, filled);
       filled -= from;
-      // What the fetch has left, and what code creates until it is compiled.
+      // What code creates until it is compiled.
       discarded?.(read.length);
     }
     if (filled > 0) throw new DecodeError("guide file", size, "the last line is incomplete");

@@ -19,6 +19,7 @@ import type {
 import { fetchGuide } from "./guide-fetch.ts";
 import { GuideFile } from "./guide-file.ts";
 import { GuideMatches } from "./guide-matches.ts";
+import type { ReadGuide } from "./guide-reading.ts";
 import { GuideSources, type SourceRecord } from "./guide-sources.ts";
 import { PresentProgrammes } from "./present-programmes.ts";
 
@@ -29,6 +30,7 @@ export interface GuideDependencies {
   readonly clock: Clock;
   readonly files: Files;
   readonly discarded?: Runtime["discarded"];
+  readonly readGuide: ReadGuide;
   /** The folder of the library, which need not exist. */
   readonly folder: string;
   readonly outbound: Pick<Outbound, "open">;

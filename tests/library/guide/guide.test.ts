@@ -11,6 +11,7 @@ import { exportItems } from "../../../src/library/export.ts";
 import { createGuide } from "../../../src/library/guide/guide.ts";
 import { exportedChannelId, exportGuide } from "../../../src/library/guide/guide-export.ts";
 import { GuideFile } from "../../../src/library/guide/guide-file.ts";
+import { createGuideReader } from "../../../src/library/guide/guide-reading.ts";
 import { searchProgrammes } from "../../../src/library/guide/programme-search.ts";
 import { createItems } from "../../../src/library/items.ts";
 import { createTasks } from "../../../src/library/tasks.ts";
@@ -80,7 +81,7 @@ async function openGuide(
   const open = async () => {
     const tasks = createTasks({ clock, log: SILENT_LOG });
     const guide = await createGuide({
-      ...{ store, clock, files, tasks, items, log: SILENT_LOG },
+      ...{ store, clock, files, tasks, items, log: SILENT_LOG, readGuide: createGuideReader(files) },
       folder: folder.path,
       outbound: server,
       listed: () => listed,

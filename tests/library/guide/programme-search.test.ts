@@ -15,13 +15,10 @@ const TEXTS = { subtitle: "", description: "", categories: [], icon: "", episode
 /** A guide of two channels with lines of many lengths, in several blocks of 64 KiB. */
 async function largeGuide(t: { after(run: () => unknown): void }, count: number) {
   const folder = await tempFolder("guide-search");
-  const guide = await GuideFile.create(files, folder.file("guide.jsonl"));
-  t.after(async () => {
-    await guide.close();
-    await folder.remove();
-  });
+  t.after(() => folder.remove());
+  const writer = await GuideFile.create(files, folder.file("guide.jsonl"));
   for (let i = 0; i < count; i++)
-    guide.addProgramme({
+    writer.addProgramme({
       ...TEXTS,
       channel: i % 3 === 0 ? "other" : "mine",
       start: (NOW + 60 * i) as UnixSeconds,
@@ -30,7 +27,9 @@ async function largeGuide(t: { after(run: () => unknown): void }, count: number)
       subtitle: i === 7 ? 'A "quoted" C:\\path' : "",
       description: "é".repeat((i * 37) % 1_000),
     });
-  await guide.finish();
+  await writer.finish();
+  const guide = await GuideFile.open(files, folder.file("guide.jsonl"));
+  t.after(() => guide.close());
   const search = async (ids: string[], part: string, from: UnixSeconds = NOW) => {
     const found: { channel: string; programme: Programme }[] = [];
     for await (const some of guide.search(ids, part, from)) found.push(...some);
@@ -41,16 +40,15 @@ async function largeGuide(t: { after(run: () => unknown): void }, count: number)
 
 test("GuideFile: a channel with more programmes than can be sorted at once is refused", async (t) => {
   const folder = await tempFolder("guide-limit");
+  t.after(() => folder.remove());
   const guide = await GuideFile.create(files, folder.file("guide.jsonl"));
-  t.after(async () => {
-    await guide.close();
-    await folder.remove();
-  });
   for (let i = 0; i <= 105_000; i++) {
     guide.addProgramme({ ...TEXTS, channel: "one", start: i as UnixSeconds, stop: undefined, title: "" });
     await guide.flush();
   }
-  await assert.rejects(guide.finish(), /more than 105000 programmes of one channel/);
+  await guide.finish();
+  const opened = GuideFile.open(files, folder.file("guide.jsonl"));
+  await assert.rejects(opened, /more than 105000 programmes of one channel/);
 });
 
 test("GuideFile.search: finds every programme of the given channels once, across all blocks", async (t) => {
