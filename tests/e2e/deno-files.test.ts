@@ -13,7 +13,10 @@ const { test } = await testsThatNeed("time");
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const DENO = join(ROOT, "node_modules/.bin/deno");
 
-test("deno compile: the files that it takes in are enough to serve the page and to decode sound", {
+const GUIDE = `<tv><channel id="a"><display-name>A</display-name></channel>
+  <programme channel="a" start="20260101100000 +0000" stop="20260101110000 +0000"><title>News</title></programme></tv>`;
+
+test("deno compile: the files that it takes in are enough to serve the page, to decode sound and to read guides", {
   timeout: 180_000,
 }, async () => {
   const { tasks } = JSON.parse(await readFile(join(ROOT, "deno.json"), "utf8"));
@@ -25,12 +28,14 @@ test("deno compile: the files that it takes in are enough to serve the page and 
       await mkdir(dirname(to), { recursive: true });
       await copyFile(path, to);
     };
-    // The modules that the compiler finds: static imports, and dynamic ones whose path is a literal.
-    const { modules } = JSON.parse(await run(DENO, ["info", "--json", join(ROOT, "src/main.ts")]));
-    const found: string[] = modules
-      .map(({ local }: { local?: string }) => local)
-      .filter((local: string | undefined) => local?.startsWith(ROOT) && !local.includes("node_modules"));
-    assert.ok(found.length > 500);
+    // The modules that the compiler finds: static imports, dynamic ones whose path is a literal, and those of included scripts.
+    const found = new Set<string>();
+    for (const [, entry] of tasks.compile.matchAll(/ (?:--include )?(src\/\S+\.ts)(?=[ ']|$)/g)) {
+      const { modules } = JSON.parse(await run(DENO, ["info", "--json", join(ROOT, entry)]));
+      for (const { local } of modules as { local?: string }[])
+        if (local?.startsWith(ROOT) && !local.includes("node_modules")) found.add(local);
+    }
+    assert.ok(found.size > 500);
     for (const path of [...found, join(ROOT, "deno.json"), join(ROOT, "package.json")]) await copy(path);
     await cp(join(ROOT, "node_modules"), join(folder.path, "node_modules"), {
       recursive: true,
@@ -43,6 +48,13 @@ test("deno compile: the files that it takes in are enough to serve the page and 
       for (const name of ["aac", "ac3", "dts", "mpeg", "opus"]) console.log(name, ((p) => (p.wasm ?? p.script).length > 10_000)(codecProgram(name)));`;
     const read = await run(DENO, ["eval", codecs]);
     assert.deepEqual(read.trim().split("\n"), ["aac true", "ac3 true", "dts true", "mpeg true", "opus true"]);
+    const guide = `import { startWorker } from ${JSON.stringify(pathToFileURL(folder.file("src/runtime/worker.ts")).href)};
+      import { createWorkerReader } from ${JSON.stringify(pathToFileURL(folder.file("src/library/guide/guide-reading.ts")).href)};
+      const read = createWorkerReader((name, handlers) => startWorker("deno", name, handlers));
+      const options = { from: 0, to: 2 ** 32, signal: new AbortController().signal, onProgrammes() {} };
+      await read(new Response(${JSON.stringify(GUIDE)}).body, ${JSON.stringify(folder.file("guide"))}, options);`;
+    await run(DENO, ["eval", guide]);
+    assert.match(await readFile(folder.file("guide"), "utf8"), /News/);
     const port = await freePort();
     const engine = startProcess(DENO, ["run", "-A", folder.file("src/main.ts")], {
       cwd: folder.path,
