@@ -67,11 +67,13 @@ interface PageDependencies extends Pick<RouteDependencies, "engine" | "access"> 
   /** Introduces the viewers of a live stream to each other. */
   readonly rooms: Rooms;
   readonly viewers: ViewerSettings;
-  /** Makes a ZIP archive of the page for viewers, for another web server; resolves to undefined if the URL of the engine is not usable. */
+  /** Makes a ZIP archive of the page for viewers, for another web server; resolves to undefined if the URL of the engine is not usable.
+   * `trackersOf` returns the trackers that pages of the engine may use under this host name. */
   readonly viewerArchive: (
     assets: PageDependencies["assets"],
     engine: string,
     infohash: Infohash,
+    trackersOf: (hostname: string) => Promise<readonly string[]>,
   ) => Promise<Uint8Array<ArrayBuffer> | undefined>;
 }
 
@@ -88,11 +90,14 @@ interface Signaling {
 export function createPageRoutes(dependencies: PageDependencies): Hono<RouteEnv> {
   const { engine, assets, digest, signaling } = dependencies;
   const app = new Hono<RouteEnv>();
-  /** The trackers that the page for viewers of a stream may connect to. */
-  const trackersOf = async (c: Context<RouteEnv>, infohash: Infohash): Promise<readonly string[]> => {
+  /** The trackers that the page for viewers of a stream may connect to, if it knows this engine as `hostname`. */
+  const trackersOf = async (
+    c: Context<RouteEnv>,
+    infohash: Infohash,
+    hostname = new URL(c.req.url).hostname,
+  ): Promise<readonly string[]> => {
     if (dependencies.viewers.viewerSharing === "off") return [];
     const isForeign = isForeignPage(c, dependencies);
-    const { hostname } = new URL(c.req.url);
     const signal = AbortSignal.timeout(TRACKERS_TIMEOUT_MS);
     return engine.webPeers.describe(infohash, hostname, { signal, isForeign }).then(
       ({ trackers }) => trackers,
@@ -153,7 +158,10 @@ export function createPageRoutes(dependencies: PageDependencies): Hono<RouteEnv>
   app.get("/app/viewer-page/:name", async (c) => {
     const infohash = parseInfohash(/^(.*)\.zip$/.exec(c.req.param("name"))?.[1] ?? "");
     const archive =
-      infohash && (await dependencies.viewerArchive(files, c.req.query("engine") ?? "", infohash));
+      infohash &&
+      (await dependencies.viewerArchive(files, c.req.query("engine") ?? "", infohash, (hostname) =>
+        trackersOf(c, infohash, hostname),
+      ));
     if (archive === undefined)
       throw new SluiceError(
         "bad_parameter",

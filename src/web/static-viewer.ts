@@ -69,14 +69,21 @@ export async function staticViewer(
   return files;
 }
 
-/** Returns the page for viewers as a ZIP archive; undefined if `engine` is not a URL for {@link viewerEngine}. */
+/**
+ * Returns the page for viewers as a ZIP archive; undefined if `engine` is not a URL for {@link viewerEngine}.
+ *
+ * @param trackersOf returns the WebSocket trackers that the page may use, if it knows the engine by this host name
+ */
 export async function viewerArchive(
   assets: WebAssets,
   engine: string,
   infohash: string,
+  trackersOf: (hostname: string) => Promise<readonly string[]>,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const url = viewerEngine(engine);
-  return url && zipOf(await staticViewer(assets, { engine: url, infohash }));
+  if (url === undefined) return undefined;
+  const trackers = (await trackersOf(url.hostname)).map((tracker) => new URL(tracker));
+  return zipOf(await staticViewer(assets, { engine: url, infohash, trackers }));
 }
 
 /** The page may connect to its engine and to these trackers only. */

@@ -20,6 +20,8 @@ const TRACKS = [
 /** A stream whose pages may connect to these trackers. */
 const TRACKED = "cd".repeat(20);
 const TRACKERS = ["wss://tracker.example/announce", "ws://127.0.0.1:6878/announce?a=1"];
+/** The content, and the host name of the engine, for which trackers were requested. */
+const described: [infohash: string, host: string][] = [];
 let released = 0;
 let builds = 0;
 const assets = await buildWebAssets();
@@ -39,7 +41,12 @@ const app = createPageRoutes({
         release: () => released++,
       }) as unknown as TransferLease,
     silentSounds: async () => [{ language: "eng", codec: "truehd" }],
-    webPeers: { describe: async (infohash: string) => ({ trackers: infohash === TRACKED ? TRACKERS : [] }) },
+    webPeers: {
+      describe: async (...[infohash, host]: [string, string]) => {
+        described.push([infohash, host]);
+        return { trackers: infohash === TRACKED ? TRACKERS : [] };
+      },
+    },
   } as never,
   signaling: { assignCode: () => "12345678", join: () => ({ received() {}, closed() {} }) },
   rooms: { assignId: () => "1", list: () => [], join: () => ({ received() {}, closed() {} }) },
@@ -70,6 +77,13 @@ test("page: the page for viewers is an archive for another web server, with the 
   const text = new TextDecoder("latin1").decode(await response.arrayBuffer());
   assert.ok(text.startsWith("PK"));
   assert.ok(text.includes('content="https://tv.example.org/a/"'));
+  assert.ok(text.includes('name="sluice-trackers" content=""'));
+  const tracked = await ask(`/app/viewer-page/${TRACKED}.zip?engine=https://tv.example.org/`);
+  const trackedText = new TextDecoder("latin1").decode(await tracked.arrayBuffer());
+  assert.ok(
+    trackedText.includes('name="sluice-trackers" content="wss://tracker.example ws://127.0.0.1:6878"'),
+  );
+  assert.deepEqual(described.at(-1), [TRACKED, "tv.example.org"]);
   for (const engine of ["", "file:///x", "https://me:pw@tv.example.org/", "https://tv.example.org/?a"])
     assert.equal((await ask(`${path}?engine=${encodeURIComponent(engine)}`)).status, 500, engine);
 });
