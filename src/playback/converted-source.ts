@@ -23,6 +23,7 @@ import { SegmentCache } from "./segment-cache.ts";
 import {
   audioManifest,
   convertedCodecs,
+  hasSeveralAudio,
   noSuchAudio,
   ORIGINALS_BYTES,
   openStreamAudio,
@@ -44,7 +45,8 @@ export class ConvertedSources {
 
   /**
    * Returns the source that the request plays: `original` itself unless its audio is converted, or ordered by the preferred
-   * language. Waits for its first bytes if audio may be converted. Rejects with `unsupported_container` if the player does not
+   * language. HLS players that want conversion get several audio tracks apart from the picture, because those in browsers play only the
+   * first one of a segment. Waits for its first bytes if audio may be converted. Rejects with `unsupported_container` if the player does not
    * accept its container. `isVariant`: it is one quality of a broadcast, so it has no separate audio renditions.
    */
   async of(
@@ -83,7 +85,8 @@ export class ConvertedSources {
     if (source.live) {
       const head = await source.live.cursor(0).next(signal);
       const converter = new StreamConverter({ ...options, choose: inLanguage(language) });
-      if (!head || !converter.needs(head)) return ordered();
+      const isSeparate = head && request.output === "hls" && hasSeveralAudio(head);
+      if (!head || !(converter.needs(head) || isSeparate)) return ordered();
     }
     const key = `${request.output} ${audioKey(audioOf(request))}`;
     return this.#shared(source, key, () => new ConvertedSource(source, options, key, request.output));
@@ -216,8 +219,8 @@ class ConvertedSource extends DerivedSource {
     const index = await this.source.first(signal);
     const segment = await this.#original(index, 0, signal);
     const seconds = Number(/#EXTINF:([\d.]+)/.exec(manifest)?.[1] ?? 6);
-    const converter = this.#converter();
-    return converter.needs(segment) ? openStreamAudio(segment, seconds, this.#options) : undefined;
+    const isSeparate = this.#converter().needs(segment) || hasSeveralAudio(segment);
+    return isSeparate ? openStreamAudio(segment, seconds, this.#options) : undefined;
   }
 }
 

@@ -116,6 +116,11 @@ export function audioManifest(manifest: string, number: number): string {
   return manifest.replace(SEGMENT_URL, `$1$2.a${number}.$3`);
 }
 
+/** Returns true if packets that contain the tables of a stream name several audio tracks. Throws `broken_media`. */
+export function hasSeveralAudio(packets: Uint8Array): boolean {
+  return readPiece(packets).streams.filter(({ kind }) => kind === "audio").length > 1;
+}
+
 /**
  * Returns the audio of a stream by one of its segments; undefined if it has no picture, or if the audio that players begin with cannot be
  * delivered alone. Throws `broken_media`.
@@ -158,5 +163,6 @@ export function openStreamAudio(
   // A single track that is in no other form is in the segments of the picture.
   if (!video || !isSeparable || (original.length === 0 && requested.length < 2)) return undefined;
   const bitsPerSecond = (8 * segment.length) / Math.max(0.5, segmentSeconds);
-  return new StreamAudio(video.described, requested, original, bitsPerSecond);
+  const isConverted = requested.some(({ track }) => track.convertedFrom !== undefined);
+  return new StreamAudio(video.described, requested, isConverted ? original : [], bitsPerSecond);
 }

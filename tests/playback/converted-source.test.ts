@@ -92,6 +92,47 @@ test("ConvertedSources: a live stream with AC-3 has a variant with AAC and one w
   assert.equal(await source.find("ts", 1, signal, 501), 1, "the source has one track");
 });
 
+test("ConvertedSources: HLS players can choose between two languages, also if the first or none has to be converted", async () => {
+  const [picture, english, german] = ["", "eng", "ger"].map((language, i) => ({
+    ...SYNTHETIC_TRACKS[Math.min(i, 1)]!,
+    ...(i > 0 && { language }),
+  }));
+  const sources = new ConvertedSources(transcoder);
+  for (const [second, codecs] of [
+    [german!, ["avc1.64000c,mp4a.40.2"]],
+    [
+      { codec: "ac3", language: "ger", sampleRate: 48000 },
+      ["avc1.64000c,mp4a.40.2", "avc1.64000c,mp4a.40.2,ac-3"],
+    ],
+  ] as const) {
+    const packets = syntheticPackets(SEGMENT_SECONDS);
+    const sound = second.codec === "ac3" ? tone.slice(0, 15) : packets.filter(({ track }) => track === 1);
+    const bytes = new TsMuxer([picture!, english!, second as never]).segment([
+      ...packets,
+      ...sound.map((packet) => ({ ...packet, track: 2 })),
+    ]);
+    const live = { cursor: () => ({ next: async () => bytes }) } as never;
+    const make = async (_: unknown, index: number) => {
+      if (index < 0) throw new SluiceError("no_such_segment", "it has left the window");
+      return bytes;
+    };
+    const original = { ...liveSource(), live, make };
+    const source = await sources.of(original, request(ALL), signal);
+    const master = await source.manifest(place, "main", signal);
+    assert.deepEqual(
+      [...master.matchAll(/CODECS="([^"]*)"/g)].map(([, names]) => names),
+      codecs,
+    );
+    assert.match(master, /GROUP-ID="requested",NAME="English"[^\n]*audio=1"/);
+    assert.match(master, /GROUP-ID="requested",NAME="German"[^\n]*audio=2"/);
+    const { streams } = readPiece(await source.make("ts", 0, 2, signal));
+    assert.deepEqual(
+      streams.map(({ codec, language }) => [codec, language]),
+      [["aac", "ger"]],
+    );
+  }
+});
+
 test("openStreamAudio: two languages of AAC in LATM are renditions; one is in the segments of the picture", () => {
   const options = { transcoder, conversion: ALL, language: "und" };
   const two = openStreamAudio(latmSegment(["eng", "ger"]), 1, options)!.master(place);
