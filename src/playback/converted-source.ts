@@ -85,8 +85,8 @@ export class ConvertedSources {
     if (source.live) {
       const head = await source.live.cursor(0).next(signal);
       const converter = new StreamConverter({ ...options, choose: inLanguage(language) });
-      const isSeparate = head && request.output === "hls" && hasSeveralAudio(head);
-      if (!head || !(converter.needs(head) || isSeparate)) return ordered();
+      const isSeparate = (bytes: Uint8Array) => request.output === "hls" && hasSeveralAudio(bytes);
+      if (!head || !(converter.needs(head) || isSeparate(head))) return ordered();
     }
     const key = `${request.output} ${audioKey(audioOf(request))}`;
     return this.#shared(source, key, () => new ConvertedSource(source, options, key, request.output));
@@ -219,8 +219,7 @@ class ConvertedSource extends DerivedSource {
     const index = await this.source.first(signal);
     const segment = await this.#original(index, 0, signal);
     const seconds = Number(/#EXTINF:([\d.]+)/.exec(manifest)?.[1] ?? 6);
-    const isSeparate = this.#converter().needs(segment) || hasSeveralAudio(segment);
-    return isSeparate ? openStreamAudio(segment, seconds, this.#options) : undefined;
+    return openStreamAudio(segment, seconds, this.#options);
   }
 }
 

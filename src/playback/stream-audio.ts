@@ -138,7 +138,7 @@ export function openStreamAudio(
   const open = (options: Pick<StreamConverterOptions, "conversion" | "choose">) =>
     new StreamConverter({ transcoder, ...options });
   const requested: StreamRendition[] = [];
-  const original: StreamRendition[] = [];
+  let original: StreamRendition[] = [];
   for (const { pid, described: track } of tracks) {
     // By position: a stream that begins again can have other PIDs.
     const nth = audio.findIndex((stream) => stream.pid === pid);
@@ -160,9 +160,9 @@ export function openStreamAudio(
   const isSeparable =
     requested[0] !== undefined &&
     (requested[0].track.convertedFrom ?? requested[0].track.codec) === first?.codec;
+  if (requested.every(({ track }) => track.convertedFrom === undefined)) original = [];
   // A single track that is in no other form is in the segments of the picture.
   if (!video || !isSeparable || (original.length === 0 && requested.length < 2)) return undefined;
   const bitsPerSecond = (8 * segment.length) / Math.max(0.5, segmentSeconds);
-  const isConverted = requested.some(({ track }) => track.convertedFrom !== undefined);
-  return new StreamAudio(video.described, requested, isConverted ? original : [], bitsPerSecond);
+  return new StreamAudio(video.described, requested, original, bitsPerSecond);
 }
