@@ -62,11 +62,9 @@ function isPartOf(run: Run, path: string): boolean {
   if (run === "all") return true;
   if (run === "smoke") return SMOKE.includes(path);
   const text = readFileSync(join(ROOT, path), "utf8");
-  if (run === "slow")
-    return (
-      isShortenedInFastRuns(text) || TIERS.some((tier) => tier !== "fast" && tiersInFile(text).has(tier))
-    );
-  return tiersInFile(text).has(run);
+  const tiers = tiersInFile(text);
+  if (run === "slow") return tiers.has("e2e") || tiers.has("interop") || isShortenedInFastRuns(text);
+  return tiers.has(run);
 }
 
 /** The command that runs test files under a runtime. */

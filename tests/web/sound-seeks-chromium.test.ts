@@ -73,7 +73,7 @@ async function seeks(scratch: TempFolder, after: (end: () => unknown) => void): 
     const begin = (await secondsOf(heard.bytes, "a")) - firstPicture;
     const { correlation, offsetSeconds } = match(source, part, Math.round(begin * JUDGED_RATE) + skip, 0.03);
     assert.ok(correlation > 0.98, `at ${at} s: ${correlation}`);
-    assert.ok(Math.abs(offsetSeconds) <= 0.018, `at ${at} s: ${1000 * offsetSeconds} ms`);
+    assert.ok(Math.abs(offsetSeconds) <= 0.01, `at ${at} s: ${1000 * offsetSeconds} ms`);
     if (seek % PICTURE_EVERY === 0) {
       // The player may have had it before the seek.
       const { bytes } = await appended(page, "video", at + firstPicture);
