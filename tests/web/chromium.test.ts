@@ -81,6 +81,22 @@ describe("the start page in Chromium", { timeout: 600_000 }, () => {
     await scratch?.remove();
   });
 
+  test("a click before the page is ready is not lost", SLOW, async () => {
+    const script = "**/watch/watch.js*";
+    const loaded = Promise.withResolvers<void>();
+    await page.route(script, async (route) => {
+      await loaded.promise;
+      await route.continue();
+    });
+    await page.goto(`${engine.url}/`);
+    const clicked = page.click("#guide");
+    await Promise.race([clicked, page.waitForTimeout(300)]);
+    loaded.resolve();
+    await clicked;
+    await page.getByPlaceholder("https://…/guide.xml.gz").waitFor();
+    await page.unroute(script);
+  });
+
   test("a text that is not a link shows an error", SLOW, async () => {
     await page.goto(`${engine.url}/`);
     await page.fill("#link", "no link at all");

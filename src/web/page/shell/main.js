@@ -119,13 +119,14 @@ async function show() {
 }
 
 listenForRemoteControl(document.body);
+byId("display", HTMLButtonElement).addEventListener("click", openDisplay);
+
 /** Translates the page before it shows the first place. */
 async function start() {
   applyDisplay();
   // Without its catalogue the page is in English.
   await loadLanguage().catch(() => {});
   translateDocument(document.body);
-  byId("display", HTMLButtonElement).addEventListener("click", openDisplay);
   window.addEventListener("hashchange", show);
   await show();
 }

@@ -30,8 +30,6 @@ export function connectScreens(page, { playing, play }) {
     page.receive.disabled = false;
   };
   page.receiverStop.addEventListener("click", stopReceiving);
-  // Until here a click would be lost.
-  page.receive.disabled = false;
   page.receive.addEventListener("click", async () => {
     page.receive.disabled = true;
     try {

@@ -316,8 +316,6 @@ export function openPlace(root, live) {
     }
     playOther(link);
   });
-  // Until here the form would load the page again.
-  page.play.disabled = false;
   page.stop.addEventListener("click", stop);
   page.forget.addEventListener("click", async () => {
     await forgetLinks();
@@ -380,6 +378,8 @@ export function openPlace(root, live) {
   });
   window.addEventListener("pagehide", () => playback?.stop());
   refreshRecent();
+  // Until here clicks would be lost, and the form would load the page again.
+  root.inert = false;
   // The user may have moved the focus while the place was loading.
   if (document.activeElement === document.body) page.link.focus();
   return {
