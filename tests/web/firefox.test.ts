@@ -58,6 +58,7 @@ describe("the app in Firefox", { timeout: 600_000 }, () => {
   /** Plays a link with the keyboard; resolves when pictures were decoded and the sound, if any, exists. */
   async function plays(link: string): Promise<void> {
     await firefox.open(`${engine.url}/`);
+    await firefox.until(`!document.querySelector("#watch").inert`);
     await firefox.click("#link");
     await firefox.type(link + ENTER);
     await firefox.until(`document.querySelector("video").getVideoPlaybackQuality().totalVideoFrames > 25`);
