@@ -3,11 +3,14 @@ import { startBroadcast } from "../parts/live-broadcast.ts";
 import { LAUNCH } from "../web/chromium-launch.ts";
 
 /**
- * `bun tests/bench/page-start.ts [8]`: opens the page of a live stream that many times, one after the other, and prints the time from the
+ * `bun tests/bench/page-start.ts [8] [film.ts]`: opens the page of a live stream (the test pattern, or an MPEG-TS file) that many times, one after the other, and prints the time from the
  * navigation to the first picture, and what the page had loaded by then.
  */
 const count = Number(process.argv[2] ?? 8);
-const source = await startBroadcast("test-pattern", { flags: ["--viewer-sharing", "on"] });
+const film = process.argv[3];
+const source = await startBroadcast(film === undefined ? "test-pattern" : { place: film }, {
+  flags: ["--viewer-sharing", "on", ...(film === undefined ? [] : ["--loop"])],
+});
 const browser = await chromium.launch(LAUNCH);
 try {
   const starts: number[] = [];
