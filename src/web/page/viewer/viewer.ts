@@ -1,5 +1,6 @@
 import type Hls from "hls.js";
 import type { ListedSegment } from "../../../transfer/piece-segments.ts";
+import { BACK_BUFFER, limitBackBuffer } from "../parts/back-buffer.js";
 import { loadLanguage } from "../parts/language.js";
 import { t, translateDocument } from "../parts/text.js";
 import { CandidateFilter, filterConnections } from "./candidate-filter.ts";
@@ -140,7 +141,7 @@ function play(
     playlistLoadPolicy: { default: loadPolicy },
   };
   const workerPath = new URL("hls.worker.js", appUrl).href;
-  const common = { workerPath, lowLatencyMode: true, backBufferLength: 60, maxLiveSyncPlaybackRate: 1.04 };
+  const common = { workerPath, lowLatencyMode: true, ...BACK_BUFFER, maxLiveSyncPlaybackRate: 1.04 };
   let hls = new Player({ ...common, ...policies, loader: workerLoader(loads) });
   // The path is virtual: the loader asks the worker.
   start(Player, hls, `${swarmUrl}/index.m3u8`);
@@ -194,6 +195,7 @@ function play(
 }
 
 function start(Player: typeof Hls, hls: Hls, url: string): void {
+  limitBackBuffer(Player, hls, video);
   hls.attachMedia(video);
   hls.loadSource(url);
   hls.on(Player.Events.ERROR, (_, data) => {

@@ -1,5 +1,6 @@
 // @ts-check
 
+import { BACK_BUFFER, limitBackBuffer } from "../parts/back-buffer.js";
 import { languageName } from "../parts/figures.js";
 import { ownPath } from "../parts/place.js";
 import { t } from "../parts/text.js";
@@ -88,7 +89,7 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     xhrSetup: (xhr, url) => xhr.open("GET", ownPath(url), true),
     timelineController: captionsInParts(Hls),
     maxBufferLength: 30,
-    backBufferLength: 60,
+    ...BACK_BUFFER,
     // -1: hls.js starts a live stream at its live edge.
     startPosition: atSeconds > 0 ? atSeconds : -1,
     // A player that is a little behind catches up with an inaudible increase in speed.
@@ -190,6 +191,7 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
   const unlisted = () => textTracks(video).filter((track) => track.kind === "captions" || isFileTrack(track));
   const pictureTracks = livePictures(Hls, hls, () => handlers.onTracks());
   load();
+  limitBackBuffer(Hls, hls, video);
   hls.attachMedia(video);
   hls.on(Hls.Events.MANIFEST_PARSED, () => startPlaying(video));
   return {
