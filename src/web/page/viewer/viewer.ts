@@ -27,6 +27,8 @@ const FALLBACK_MS = 12_000;
 /** The same if the engine has ended the connection, and no other page is connected: it admits few peers of one public network. */
 const REFUSED_MS = 4_000;
 const FALLBACK_CHECK_MS = 500;
+/** How far the picture is behind the newest part, so that pieces from other pages can be late by a second. */
+const SYNC_SECONDS = 1.6;
 /** A page without a picture connects to other pages after this time. */
 const SHARE_MS = 1_500;
 
@@ -136,12 +138,17 @@ function play(
     timeoutRetry: null,
     errorRetry: null,
   };
+  // If a piece is late, so is the manifest that announces it. hls.js waits 1.6 s for it, whatever the policy says.
+  const timeoutRetry = { maxNumRetry: 5, retryDelayMs: 0, maxRetryDelayMs: 0 };
   const policies = {
     manifestLoadPolicy: { default: loadPolicy },
-    playlistLoadPolicy: { default: loadPolicy },
+    playlistLoadPolicy: { default: { ...loadPolicy, timeoutRetry } },
   };
   const workerPath = new URL("hls.worker.js", appUrl).href;
-  const common = { workerPath, lowLatencyMode: true, ...BACK_BUFFER, maxLiveSyncPlaybackRate: 1.04 };
+  const common = {
+    ...{ workerPath, lowLatencyMode: true, liveSyncDuration: SYNC_SECONDS, maxLiveSyncPlaybackRate: 1.04 },
+    ...BACK_BUFFER,
+  };
   let hls = new Player({ ...common, ...policies, loader: workerLoader(loads) });
   // The path is virtual: the loader asks the worker.
   start(Player, hls, `${swarmUrl}/index.m3u8`);
