@@ -30,7 +30,7 @@ const FALLBACK_CHECK_MS = 500;
 /** How far the picture is behind the newest part, so that pieces from other pages can be late by a second. */
 const SYNC_SECONDS = 1.6;
 /** A page without a picture connects to other pages after this time. */
-const SHARE_MS = 1_500;
+const SHARE_MS = 800;
 
 const element = <T extends HTMLElement>(id: string) => document.getElementById(id) as T;
 const video = element<HTMLVideoElement>("video");
