@@ -55,7 +55,7 @@ const ROOMS: readonly Room[] = [
   { path: "src/engine", layer: 7.1, packages: [] },
   { path: "src/activity", layer: 7.15, packages: [] },
   { path: "src/web/page/languages", layer: 7.1, packages: [] },
-  { path: "src/web/page/parts", layer: 7.11, packages: ["idb-keyval", "uqr"] },
+  { path: "src/web/page/parts", layer: 7.11, packages: ["hls.js", "idb-keyval", "uqr"] },
   { path: "src/web/page/watch", layer: 7.12, packages: ["hls.js", "peerjs"] },
   { path: "src/web/page/studio", layer: 7.12, packages: ["hls.js"] },
   { path: "src/web/page/control", layer: 7.12, packages: [] },
