@@ -1,7 +1,7 @@
 import type Hls from "hls.js";
 import type { ListedSegment } from "../../../transfer/piece-segments.ts";
-import { BACK_BUFFER, limitBackBuffer } from "../parts/back-buffer.js";
 import { loadLanguage } from "../parts/language.js";
+import { LIVE_OPTIONS, limitBackBuffer, MANIFEST_TIMEOUT_RETRY } from "../parts/live-hls.js";
 import { t, translateDocument } from "../parts/text.js";
 import { CandidateFilter, filterConnections } from "./candidate-filter.ts";
 import { WorkerLoads, workerLoader } from "./loader.ts";
@@ -138,17 +138,12 @@ function play(
     timeoutRetry: null,
     errorRetry: null,
   };
-  // If a piece is late, so is the manifest that announces it. hls.js waits 1.6 s for it, whatever the policy says.
-  const timeoutRetry = { maxNumRetry: 5, retryDelayMs: 0, maxRetryDelayMs: 0 };
   const policies = {
     manifestLoadPolicy: { default: loadPolicy },
-    playlistLoadPolicy: { default: { ...loadPolicy, timeoutRetry } },
+    playlistLoadPolicy: { default: { ...loadPolicy, timeoutRetry: MANIFEST_TIMEOUT_RETRY } },
   };
   const workerPath = new URL("hls.worker.js", appUrl).href;
-  const common = {
-    ...{ workerPath, lowLatencyMode: true, liveSyncDuration: SYNC_SECONDS, maxLiveSyncPlaybackRate: 1.04 },
-    ...BACK_BUFFER,
-  };
+  const common = { ...LIVE_OPTIONS, workerPath, liveSyncDuration: SYNC_SECONDS };
   let hls = new Player({ ...common, ...policies, loader: workerLoader(loads) });
   // The path is virtual: the loader asks the worker.
   start(Player, hls, `${swarmUrl}/index.m3u8`);

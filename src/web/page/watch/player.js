@@ -1,7 +1,7 @@
 // @ts-check
 
-import { BACK_BUFFER, limitBackBuffer } from "../parts/back-buffer.js";
 import { languageName } from "../parts/figures.js";
+import { LIVE_OPTIONS, limitBackBuffer, MANIFEST_TIMEOUT_RETRY } from "../parts/live-hls.js";
 import { ownPath } from "../parts/place.js";
 import { t } from "../parts/text.js";
 import { livePictures } from "./live-pictures.js";
@@ -19,6 +19,7 @@ import { isFileTrack } from "./subtitle-file.js";
 /** A manifest waits for the swarm, a segment for its data, which may be slow. */
 const MANIFEST_TIMEOUT_MS = 180_000;
 const SEGMENT_TIMEOUT_MS = 60_000;
+const TIMEOUT_RETRY = { maxNumRetry: 2, retryDelayMs: 500, maxRetryDelayMs: 2_000 };
 /** The delay before an interrupted live stream is loaded again. */
 const RETRY_MS = 2_000;
 /** A segment of subtitles is listed when it ends, and loaded within another one. */
@@ -74,12 +75,11 @@ export async function attachPlayer(video, url, isFile, atSeconds, handlers) {
  * @returns {Player}
  */
 function attachHls(Hls, video, url, atSeconds, handlers) {
-  /** @param {number} timeoutMs */
-  const loadPolicy = (timeoutMs) => ({
+  const loadPolicy = (/** @type {number} */ timeoutMs, timeoutRetry = TIMEOUT_RETRY) => ({
     default: {
       maxTimeToFirstByteMs: timeoutMs,
       maxLoadTimeMs: timeoutMs,
-      timeoutRetry: { maxNumRetry: 2, retryDelayMs: 500, maxRetryDelayMs: 2000 },
+      timeoutRetry,
       errorRetry: { maxNumRetry: 3, retryDelayMs: 1000, maxRetryDelayMs: 4000 },
     },
   });
@@ -89,16 +89,13 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
     xhrSetup: (xhr, url) => xhr.open("GET", ownPath(url), true),
     timelineController: captionsInParts(Hls),
     maxBufferLength: 30,
-    ...BACK_BUFFER,
+    ...LIVE_OPTIONS,
     // -1: hls.js starts a live stream at its live edge.
     startPosition: atSeconds > 0 ? atSeconds : -1,
-    // A player that is a little behind catches up with an inaudible increase in speed.
-    lowLatencyMode: true,
-    maxLiveSyncPlaybackRate: 1.04,
     // Sound that begins up to this many frames of AAC after the picture is moved to it; 1, the default, moves it by up to 21 ms.
     maxAudioFramesDrift: 0.5,
     manifestLoadPolicy: loadPolicy(MANIFEST_TIMEOUT_MS),
-    playlistLoadPolicy: loadPolicy(MANIFEST_TIMEOUT_MS),
+    playlistLoadPolicy: loadPolicy(MANIFEST_TIMEOUT_MS, MANIFEST_TIMEOUT_RETRY),
     fragLoadPolicy: loadPolicy(SEGMENT_TIMEOUT_MS),
     ...(handlers.subtitleLanguage && { subtitlePreference: { lang: handlers.subtitleLanguage } }),
   });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { test } from "node:test";
 import Hls from "hls.js";
-import { limitBackBuffer } from "../../src/web/page/parts/back-buffer.js";
+import { limitBackBuffer } from "../../src/web/page/parts/live-hls.js";
 
 const { FRAG_BUFFERED, BUFFER_FLUSHING } = Hls.Events;
 

@@ -4,8 +4,20 @@
 const KEPT_SECONDS = 60;
 const SPARE_SECONDS = 10;
 
-/** Options of hls.js: it limits the buffer of films only. */
-export const BACK_BUFFER = { backBufferLength: KEPT_SECONDS, liveBackBufferLength: Number.POSITIVE_INFINITY };
+/** Options of hls.js for live streams in parts. It limits the buffer of films only, see {@link limitBackBuffer}. */
+export const LIVE_OPTIONS = {
+  lowLatencyMode: true,
+  // A player that is a little behind catches up with an inaudible increase in speed.
+  maxLiveSyncPlaybackRate: 1.04,
+  backBufferLength: KEPT_SECONDS,
+  liveBackBufferLength: Number.POSITIVE_INFINITY,
+};
+
+/**
+ * Retries of a manifest that does not come in time. If a part is late, so is the manifest that announces it. hls.js waits 1.6 s for such a
+ * manifest (segments of 2 s), whatever the load policy says.
+ */
+export const MANIFEST_TIMEOUT_RETRY = { maxNumRetry: 5, retryDelayMs: 0, maxRetryDelayMs: 0 };
 
 /**
  * Removes played media of a live stream from the buffer. hls.js 1.7 does so at the ends of segments, and forgets the segment whose last part it is
