@@ -5,6 +5,7 @@ import { LIVE_OPTIONS, limitBackBuffer, MANIFEST_TIMEOUT_RETRY } from "../parts/
 import { ownPath } from "../parts/place.js";
 import { t } from "../parts/text.js";
 import { livePictures } from "./live-pictures.js";
+import { raiseQuality } from "./live-quality.js";
 import {
   attachNative,
   describeText,
@@ -189,6 +190,7 @@ function attachHls(Hls, video, url, atSeconds, handlers) {
   const pictureTracks = livePictures(Hls, hls, () => handlers.onTracks());
   load();
   limitBackBuffer(Hls, hls, video);
+  raiseQuality(Hls, hls);
   hls.attachMedia(video);
   hls.on(Hls.Events.MANIFEST_PARSED, () => startPlaying(video));
   return {
