@@ -2,7 +2,7 @@
 
 /** The bandwidth is measured over this time. */
 const WINDOW_MS = 10_000;
-/** After a quality was too high, no better one is tried for so long. The time doubles with each failure. */
+/** The delay before the next attempt with a quality that failed. It doubles with each failure. */
 const FIRST_WAIT_MS = 10_000;
 const LONGEST_WAIT_MS = 600_000;
 /** A quality may take this part of the measured bandwidth, as in hls.js. */
