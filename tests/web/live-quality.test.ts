@@ -11,6 +11,7 @@ const FAST = 50_000_000;
 /** A player of a live stream with two qualities, and a simulated clock. */
 class Player {
   readonly levels = [{ bitrate: 500_000 }, { bitrate: 3_000_000 }];
+  readonly config = Hls.DefaultConfig;
   readonly latestLevelDetails = { live: true };
   autoLevelEnabled = true;
   bandwidthEstimate = 1_000_000;

@@ -5,8 +5,6 @@ const WINDOW_MS = 10_000;
 /** The delay before the next attempt with a quality that failed. It doubles with each failure. */
 const FIRST_WAIT_MS = 10_000;
 const LONGEST_WAIT_MS = 600_000;
-/** A quality may take this part of the measured bandwidth, as in hls.js. */
-const USABLE = 0.7;
 
 /**
  * Returns a live stream to a better quality when the network is fast again. hls.js weights each measurement by the duration of the download: a
@@ -40,7 +38,7 @@ export function raiseQuality(Hls, hls, now = () => performance.now()) {
     if (now() < begin + WINDOW_MS) return;
     const bandwidth = (8_000 * bytes) / milliseconds;
     const better = hls.levels.map((level) => level.bitrate).filter((each) => each > bitrate);
-    const isFastEnough = USABLE * bandwidth > Math.min(...better);
+    const isFastEnough = hls.config.abrBandWidthUpFactor * bandwidth > Math.min(...better);
     measureAnew();
     if (!hls.autoLevelEnabled || now() < notBefore || !isFastEnough || bandwidth <= hls.bandwidthEstimate)
       return;
