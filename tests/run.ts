@@ -260,7 +260,11 @@ async function main(): Promise<number> {
     if (again.length > 0) {
       console.log(`\nFailed at the first attempt: ${again.join(", ")}`);
       console.log(
-        code === 0 ? "All of these passed at the second attempt." : "A second attempt did not pass.",
+        outcome === first
+          ? "They were not repeated: only a whole run does that, if few files failed."
+          : code === 0
+            ? "All of these passed at the second attempt."
+            : "A second attempt did not pass.",
       );
     }
     const isCi = process.env.CI !== undefined && process.env.CI !== "" && process.env.CI !== "false";

@@ -1,20 +1,30 @@
-import { runLive } from "./live/live-table.ts";
+import { parseArgs } from "node:util";
+import { LIVE_HELP, runLive } from "./live/live-table.ts";
 import { runScenario, SCENARIOS } from "./scenarios.ts";
 
-/** `npm run sim -- [scenario …] [--seed N]`: runs the scenarios and prints what the players experienced.
- * `live` with its own options simulates a broadcast instead. */
+const HELP = `npm run sim -- [scenario …] [--seed N]: runs scenarios of torrents and prints what the players experienced.
+  ${Object.keys(SCENARIOS).join(" ")}
+
+npm run sim -- live [option …]: simulates a live broadcast. Options and their defaults:
+  ${LIVE_HELP}`;
+
 const words = process.argv.slice(2);
-if (words[0] === "live") runLive(words.slice(1));
-else runTorrents();
+try {
+  if (words.includes("--help")) console.log(HELP);
+  else if (words[0] === "live") runLive(words.slice(1));
+  else runTorrents();
+} catch (error) {
+  console.error(`${(error as Error).message}\n\n${HELP}`);
+  process.exitCode = 2;
+}
 
 function runTorrents(): void {
-  const names: string[] = [];
-  let seed = 1;
-  for (let i = 0; i < words.length; i++) {
-    if (words[i] === "--seed") seed = Number(words[++i]);
-    else names.push(words[i]!);
-  }
-
+  const { values, positionals: names } = parseArgs({
+    args: words,
+    allowPositionals: true,
+    options: { seed: { type: "string", default: "1" } },
+  });
+  const seed = Number(values.seed);
   console.log(`seed ${seed}`);
   const rows: Record<string, Record<string, string | number>> = {};
   for (const name of names.length > 0 ? names : Object.keys(SCENARIOS)) {

@@ -15,12 +15,19 @@ export async function figuresOf(page: Page): Promise<ViewerFigures> {
   return (await factsOf(page)).figures!;
 }
 
-/** Waits until the facts of a page fulfil a condition, which is tested here. */
+/** The attempts of {@link until}, and the time between them: a minute, so that a test that waits in vain can begin again. */
+const ATTEMPTS = 300;
+const ATTEMPT_MS = 200;
+
+/** Waits until the facts of a page fulfil a condition, which is tested here. Throws an error with the last facts if they do not. */
 export async function until(page: Page, isMet: (facts: Facts) => boolean): Promise<void> {
-  for (let facts: Facts = { isFallback: false }; ; facts = await factsOf(page)) {
-    if (facts.figures !== undefined && isMet(facts)) return;
-    await page.waitForTimeout(200);
+  let facts: Facts = { isFallback: false };
+  for (let i = 0; i < ATTEMPTS; i++) {
+    facts = await factsOf(page);
+    if (facts?.figures !== undefined && isMet(facts)) return;
+    await page.waitForTimeout(ATTEMPT_MS);
   }
+  throw new Error(`the page never fulfilled ${isMet}: ${JSON.stringify(facts)}`);
 }
 
 /** Waits until `seconds` more of the video have been shown. */

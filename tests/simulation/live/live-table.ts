@@ -1,56 +1,66 @@
+import { parseArgs } from "node:util";
 import { ATTACKS } from "./hostile-peer.ts";
 import { type LiveReport, type LiveScenario, LiveWorld, SMALL } from "./live-world.ts";
 
+/** The numbers of a scenario, by option. */
 const NUMBERS: Record<string, keyof LiveScenario> = {
-  "--peers": "peers",
-  "--seed": "seed",
-  "--seconds": "seconds",
-  "--stripes": "stripes",
-  "--piece-ms": "pieceMs",
-  "--lag-ms": "lagMs",
-  "--bytes-per-second": "bytesPerSecond",
-  "--churn": "churnPercent",
-  "--crowd": "crowd",
-  "--black-holes": "blackHolePercent",
-  "--hole-upload": "blackHoleUpload",
-  "--nat": "natPercent",
-  "--punch": "punchPercent",
-  "--source-upload": "sourceUpload",
-  "--loopback": "loopback",
-  "--attackers": "attackers",
-  "--attack-seconds": "attackSeconds",
-  "--loss": "lossPercent",
-  "--browsers": "browsers",
+  peers: "peers",
+  seed: "seed",
+  seconds: "seconds",
+  "settle-seconds": "settleSeconds",
+  stripes: "stripes",
+  "piece-ms": "pieceMs",
+  "lag-ms": "lagMs",
+  "bytes-per-second": "bytesPerSecond",
+  churn: "churnPercent",
+  crowd: "crowd",
+  "black-holes": "blackHolePercent",
+  "hole-upload": "blackHoleUpload",
+  nat: "natPercent",
+  punch: "punchPercent",
+  "source-upload": "sourceUpload",
+  loopback: "loopback",
+  attackers: "attackers",
+  "attack-seconds": "attackSeconds",
+  loss: "lossPercent",
+  browsers: "browsers",
 };
 
+/** Switches: 1 or 0. */
 const FLAGS: Record<string, keyof LiveScenario> = {
-  "--attacks-source": "attacksSource",
-  "--attacks-early": "attacksEarly",
+  "attacks-source": "attacksSource",
+  "attacks-early": "attacksEarly",
 };
 
-/** `npm run sim -- live …`: simulates one broadcast for each seed and prints what its viewers experienced. */
+const ATTACK_NAMES = [...ATTACKS, "replay", "mixed"] as const;
+
+const DEFAULTS = { ...SMALL, seconds: 30 };
+
+/** The options of {@link runLive} with their defaults, for `--help`. */
+export const LIVE_HELP = [
+  "--seeds 1",
+  ...Object.entries(NUMBERS).map(([option, name]) => `--${option} ${DEFAULTS[name] ?? "N"}`),
+  ...Object.keys(FLAGS).map((option) => `--${option} 0|1`),
+  `--attack ${ATTACK_NAMES.join("|")}`,
+].join("\n  ");
+
+/** `npm run sim -- live …`: simulates one broadcast for each seed and prints what its viewers experienced. Throws an error for people if
+ * an option is wrong. */
 export function runLive(words: readonly string[]): void {
-  const scenario: Record<string, unknown> = { ...SMALL, seconds: 30, natPercent: 30 };
-  let seeds = 1;
-  for (let i = 0; i < words.length; i += 2) {
-    if (words[i] === "--attack") {
-      scenario.attack = ([...ATTACKS, "replay", "mixed"] as const).find((attack) => attack === words[i + 1]);
-      if (!scenario.attack) throw new Error(`--attack: expected one of ${ATTACKS.join(" ")} mixed`);
-      continue;
-    }
-    const flag = FLAGS[words[i]!];
-    if (flag !== undefined) {
-      scenario[flag] = words[i + 1] === "1";
-      continue;
-    }
-    const name = NUMBERS[words[i]!];
-    const value = Number.parseFloat(words[i + 1] ?? "");
-    if (Number.isNaN(value)) throw new Error(`${words[i]}: expected a number, not ${words[i + 1]}`);
-    if (words[i] === "--seeds") seeds = value;
-    else if (name === undefined)
-      throw new Error(`${words[i]}: expected one of ${Object.keys(NUMBERS).join(" ")} --seeds`);
-    else scenario[name] = value;
+  const names = [...Object.keys(NUMBERS), ...Object.keys(FLAGS), "seeds", "attack"];
+  const options = Object.fromEntries(names.map((name) => [name, { type: "string" }] as const));
+  const { values } = parseArgs({ args: [...words], options });
+  const scenario: Record<string, unknown> = { ...DEFAULTS };
+  for (const [option, text] of Object.entries(values)) {
+    const value = Number(text);
+    if (option === "attack") {
+      scenario.attack = ATTACK_NAMES.find((attack) => attack === text);
+      if (!scenario.attack) throw new Error(`--attack: expected one of ${ATTACK_NAMES.join(", ")}`);
+    } else if (Number.isNaN(value)) throw new Error(`--${option}: expected a number, not "${text}"`);
+    else if (option in FLAGS) scenario[FLAGS[option]!] = value === 1;
+    else if (option in NUMBERS) scenario[NUMBERS[option]!] = value;
   }
+  const seeds = Number(values.seeds ?? 1);
   const rows: Record<string, Record<string, string | number>> = {};
   for (let i = 0; i < seeds; i++) {
     const seed = (scenario.seed as number) + i;
@@ -59,10 +69,10 @@ export function runLive(words: readonly string[]): void {
     rows[`seed ${seed}`] = rowOf(report, scenario.peers as number, performance.now() - began);
   }
   // One column for each seed.
-  const names = Object.keys(Object.values(rows)[0] ?? {});
+  const figures = Object.keys(Object.values(rows)[0] ?? {});
   console.table(
     Object.fromEntries(
-      names.map((name) => [
+      figures.map((name) => [
         name,
         Object.fromEntries(Object.entries(rows).map(([seed, row]) => [seed, row[name]!])),
       ]),
