@@ -197,6 +197,7 @@ export class Chunks {
     if (isLate) from.deliveredLate();
     else from.delivered(now);
     if (!wasPulled && !chunk.isLate) {
+      this.#leaveStranger(from, stripe);
       this.#state.line.pushed(overdueMs, from, now);
       this.#learn(stripe, overdueMs - this.#state.lineDelayMs);
     }
@@ -222,14 +223,18 @@ export class Chunks {
     this.usualMs[stripe] = Math.min(usualMs, MAX_USUAL_SHARE * this.#state.setup.lagMs);
   }
 
-  /** Tells the peer by UNSUB that the stripe is not wanted, and counts a strike. A peer that misunderstood
-   * stops; a flood continues. */
-  #unasked(from: LivePeer, stripe: number): void {
+  /** Tells a peer by UNSUB that a stripe that it pushes is not wanted: messages have crossed. Otherwise it sends the stripe as long as
+   * its upload permits, and each chunk arrives twice. */
+  #leaveStranger(from: LivePeer, stripe: number): void {
     const { now } = this.#state;
-    if ((from.parentOf & (1 << stripe)) === 0 && now >= from.unsubscribedAt + UNSUBSCRIBE_INTERVAL_MS) {
-      from.unsubscribedAt = now;
-      this.#state.send(from, { kind: "unsubscribe", stripes: 1 << stripe, reason: "moved" });
-    }
+    if ((from.parentOf & (1 << stripe)) !== 0 || now < from.unsubscribedAt + UNSUBSCRIBE_INTERVAL_MS) return;
+    from.unsubscribedAt = now;
+    this.#state.send(from, { kind: "unsubscribe", stripes: 1 << stripe, reason: "moved" });
+  }
+
+  /** Counts a strike for a chunk that was not requested. A peer that misunderstood stops after the UNSUB; a flood continues. */
+  #unasked(from: LivePeer, stripe: number): void {
+    this.#leaveStranger(from, stripe);
     this.#conduct.strike(from, "unrequested chunk");
   }
 

@@ -232,7 +232,7 @@ export class LiveSwarm implements Machine<LiveInput, LiveOutput> {
         this.#parents.dropped(peer, message.stripes & peer.parentOf);
         return;
       case "window":
-        peer.updateWindow(message.window, this.#state.now);
+        peer.updateWindow(message.window, this.#state.window.head, this.#state.now);
         return;
       case "paths": {
         const isFirst = peer.paths.every((path) => path === undefined);

@@ -152,6 +152,8 @@ export class Parents {
       if (((message.stripes >>> stripe) & 1) === 0) continue;
       if (feed.next === from) {
         feed.refusals++;
+        // After its SUBOK, it serves us until we leave; the present parent is the better one now.
+        if (feed.isNextAccepted) this.#unsubscribe(from, stripe, "moved");
         this.#dropNext(feed, stripe);
         from.retryAt = now + message.retryMs;
       } else if (feed.parent === from && !feed.next) {
@@ -378,11 +380,7 @@ export class Parents {
 
   #unsubscribe(peer: LivePeer, stripe: number, reason: "moved" | "bad"): void {
     peer.parentOf &= ~(1 << stripe);
-    this.#state.send(peer, {
-      kind: "unsubscribe",
-      stripes: 1 << stripe,
-      reason,
-    });
+    this.#state.send(peer, { kind: "unsubscribe", stripes: 1 << stripe, reason });
   }
 
   #dropNext(feed: Feed, stripe: number): void {

@@ -57,6 +57,8 @@ export class LivePeer {
   /** The newest header that it sent before we had a head. */
   head: SignedHeader | undefined;
   window: Readonly<LiveWindow> | undefined;
+  /** Our newest piece when this window arrived. */
+  headAtWindow = -1;
   readonly paths: (StripePath | undefined)[];
   /** When each path last changed. */
   readonly pathsAt: Float64Array;
@@ -331,8 +333,9 @@ export class LivePeer {
   }
 
   /** Takes a WIN. If it shows a chunk that was sent to the peer, or is past it, the WIN confirms all that was sent before. */
-  updateWindow(window: LiveWindow, now: Instant): void {
+  updateWindow(window: LiveWindow, head: number, now: Instant): void {
     this.window = window;
+    this.headAtWindow = head;
     if (!this.#sample) return;
     const { seq, stripe } = this.#sample;
     if (seq >= window.baseSeq && !windowHas(window, seq, stripe)) return;

@@ -12,9 +12,16 @@ import { NO_DEPTH } from "./messages.ts";
 import type { LivePeer } from "./peer.ts";
 import type { LiveState } from "./state.ts";
 
-/** A stripe starves if this share of the neighbours has no parent for it, or is this far behind. */
+/** A stripe starves if this share of the neighbours has no parent for it, or was this far behind when it last reported. */
 const STARVING_SHARE = 0.2;
 const STARVING_MS = 1_000;
+/** In a swarm with this number of neighbours, the median one may be behind by this share of the lag; the others are compared with it. */
+const MIN_COMPARED = 40;
+const USUAL_LAG_SHARE = 0.25;
+/** One neighbour starves if it is as far behind, or has had no parent for this time; paths are reported once a second. */
+const ORPHAN_MS = 2_000;
+/** Some starve if more than this share seems to lack the stripe at the moment. */
+const LACKING_SHARE = 0.1;
 /** Children beyond the usual ones while any neighbour starves. */
 const RESERVED_CHILDREN = 1;
 /** Minimum interval between two increases: one more child takes time to repair a tree. */
@@ -58,15 +65,21 @@ export class Source {
   }
 
   #review(stripe: number, reporting: readonly LivePeer[]): void {
-    const { now, window, peers } = this.#state;
+    const { now, window } = this.#state;
+    const peers = [...this.#state.peers.values()].filter(({ openedAt }) => now - openedAt > STARVING_MS);
     const limit = this.#children.sourceLimitOf(stripe);
-    const newest = window.head - this.#state.piecesIn(STARVING_MS);
-    const isFed = (peer: LivePeer) => peer.depthOf(stripe) !== NO_DEPTH && peer.headOf(stripe) >= newest;
-    const fed = reporting.filter(isFed);
+    const tolerated = this.#state.piecesIn(STARVING_MS) + this.#usualLag(stripe, reporting);
+    const isBehind = (peer: LivePeer, head: number) => peer.headOf(stripe) < head - tolerated;
+    const isOrphan = (peer: LivePeer) => peer.depthOf(stripe) === NO_DEPTH;
+    const fed = reporting.filter((peer) => !isOrphan(peer) && !isBehind(peer, peer.headAtWindow));
     // One starving peer is enough for the next place: most of the others may be hostile and claim to be fed.
-    const isAnyStarving = [...peers.values()].some(
-      (peer) => now - peer.openedAt > STARVING_MS && !isFed(peer),
+    const isOneStarving = peers.some(
+      (peer) =>
+        isBehind(peer, peer.headAtWindow) || (isOrphan(peer) && now - peer.pathsAt[stripe]! > ORPHAN_MS),
     );
+    // In a large swarm, some peers are always between two parents, and reports are up to half a second old.
+    const lacking = peers.filter((peer) => isOrphan(peer) || isBehind(peer, window.head));
+    const isAnyStarving = isOneStarving || lacking.length > LACKING_SHARE * peers.length;
     this.#starvesSince[stripe] = isAnyStarving ? (this.#starvesSince[stripe] ?? now) : undefined;
     this.#prove(stripe, fed);
     const most = isAnyStarving ? SOURCE_CHILDREN + RESERVED_CHILDREN : 0;
@@ -79,6 +92,14 @@ export class Source {
       this.#calmSince[stripe] = now;
       this.#children.setSourceLimit(stripe, limit - 1);
     }
+  }
+
+  /** How many pieces the median neighbour is behind, within limits: in a large swarm, each hop adds some. */
+  #usualLag(stripe: number, reporting: readonly LivePeer[]): number {
+    if (this.#state.peers.size < MIN_COMPARED) return 0;
+    const lags = reporting.map((peer) => peer.headAtWindow - peer.headOf(stripe)).sort((a, b) => a - b);
+    const most = this.#state.piecesIn(USUAL_LAG_SHARE * this.#state.setup.lagMs);
+    return Math.min(Math.max(0, lags[lags.length >> 1] ?? 0), most);
   }
 
   /** Upload is a claim. A peer through which others have received the stripe for a while has proved it. A

@@ -69,6 +69,27 @@ test("Parents leaves a parent that accepts and never sends a chunk, and asks ano
   assert.equal(taken & asked, asked);
 });
 
+test("Parents leaves a new parent that gives its place to another peer before its first chunk", () => {
+  const swarm = new Scripted();
+  const old = swarm.holder(100);
+  swarm.receive(old, { kind: "subscribed", stripes: 15, epoch: 1, startSeq: 93 });
+  const next = swarm.holder(100);
+  const refused = { kind: "refused", reason: "full", retryMs: 500, candidates: [] } as const;
+  swarm.receive(old, { ...refused, stripes: 1 });
+  assert.deepEqual(
+    swarm.sent("subscribe", next).map(({ stripes }) => stripes),
+    [1],
+  );
+  swarm.receive(next, { kind: "subscribed", stripes: 1, epoch: 1, startSeq: 101 });
+  swarm.receive(next, { ...refused, stripes: 1 });
+  // Otherwise it would send the stripe as long as its upload permits.
+  assert.deepEqual(
+    swarm.sent("unsubscribe", next).map(({ stripes }) => stripes),
+    [1],
+  );
+  assert.equal(swarm.sent("unsubscribe", old).length, 0);
+});
+
 test("Parents never asks a peer whose path contains its own digest", () => {
   const swarm = new Scripted();
   const below = swarm.peer(header(100));

@@ -31,15 +31,20 @@ test("live: twenty pages on home lines, a third of which cannot be called, cost 
   assert.ok(mean <= 3, `${mean} copies`);
   // Where the lines of the pages carry less than the stream needs, the engine sends the rest.
   const worst = Math.max(...uploads);
-  assert.ok(worst <= 3.5, `${worst} copies`);
+  assert.ok(worst <= 3.3, `${worst} copies`);
 });
 
-longTest("live: two hundred pages on home lines get nineteen twentieths from each other", () => {
-  const pages = 200;
-  const report = run({ peers: pages, stripes: 8, pieceMs: 250, bytesPerSecond: 125_000, seconds: 6 });
-  assert.ok(onTime(report) >= 0.999, `${onTime(report)} on time`);
-  assert.ok(report.sourceUpload <= 0.05 * pages, `${report.sourceUpload} copies`);
-});
+longTest(
+  "live: two hundred pages on home lines cost the engine three copies, soon after they have joined together",
+  () => {
+    const pages = { peers: 200, stripes: 8, pieceMs: 250, bytesPerSecond: 125_000 };
+    const report = run({ ...pages, settleSeconds: 20, seconds: 15 });
+    assert.ok(onTime(report) >= 0.999, `${onTime(report)} on time`);
+    // Four, if the engine judges old reports, and serves pages that have left it.
+    assert.ok(report.sourceCopies <= 3, `${report.sourceCopies} copies`);
+    assert.ok(report.sourceUpload <= 3.5, `${report.sourceUpload} copies with control messages`);
+  },
+);
 
 for (const attack of ["corrupt", "replay", "nothing"] as const) {
   test(`live: fifteen pages play among five hostile pages (${attack}), and none of the wrong bytes`, () => {
