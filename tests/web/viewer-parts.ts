@@ -15,7 +15,7 @@ export async function figuresOf(page: Page): Promise<ViewerFigures> {
   return (await factsOf(page)).figures!;
 }
 
-/** The attempts of {@link until}, and the time between them: a minute, so that a test that waits in vain can begin again. */
+/** The attempts of {@link until}, and the time between them: a minute, so that a test whose page does not get there can begin again. */
 const ATTEMPTS = 300;
 const ATTEMPT_MS = 200;
 
