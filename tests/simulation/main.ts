@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { LIVE_HELP, runLive } from "./live/live-table.ts";
+import { LIVE_HELP, prepareLive } from "./live/live-table.ts";
 import { runScenario, SCENARIOS } from "./scenarios.ts";
 
 const HELP = `npm run sim -- [scenario …] [--seed N]: runs scenarios of torrents and prints what the players experienced.
@@ -9,25 +9,36 @@ npm run sim -- live [option …]: simulates a live broadcast. Options and their 
   ${LIVE_HELP}`;
 
 const words = process.argv.slice(2);
-try {
-  if (words.includes("--help")) console.log(HELP);
-  else if (words[0] === "live") runLive(words.slice(1));
-  else runTorrents();
-} catch (error) {
-  console.error(`${(error as Error).message}\n\n${HELP}`);
-  process.exitCode = 2;
+if (words.includes("--help")) console.log(HELP);
+else prepared()?.();
+
+/** Returns the run that the command line names. If an option is wrong, prints why. */
+function prepared(): (() => void) | undefined {
+  try {
+    return words[0] === "live" ? prepareLive(words.slice(1)) : prepareTorrents();
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${HELP}`);
+    process.exitCode = 2;
+    return undefined;
+  }
 }
 
-function runTorrents(): void {
-  const { values, positionals: names } = parseArgs({
+function prepareTorrents(): () => void {
+  const { values, positionals } = parseArgs({
     args: words,
     allowPositionals: true,
     options: { seed: { type: "string", default: "1" } },
   });
-  const seed = Number(values.seed);
+  const unknown = positionals.find((name) => !(name in SCENARIOS));
+  if (unknown !== undefined) throw new Error(`There is no scenario "${unknown}".`);
+  const names = positionals.length > 0 ? positionals : Object.keys(SCENARIOS);
+  return () => runTorrents(names, Number(values.seed));
+}
+
+function runTorrents(names: readonly string[], seed: number): void {
   console.log(`seed ${seed}`);
   const rows: Record<string, Record<string, string | number>> = {};
-  for (const name of names.length > 0 ? names : Object.keys(SCENARIOS)) {
+  for (const name of names) {
     const began = performance.now();
     const report = runScenario(name, seed);
     rows[name] = {

@@ -36,7 +36,7 @@ const ATTACK_NAMES = [...ATTACKS, "replay", "mixed"] as const;
 
 const DEFAULTS = { ...SMALL, seconds: 30 };
 
-/** The options of {@link runLive} with their defaults, for `--help`. */
+/** The options of {@link prepareLive} with their defaults, for `--help`. */
 export const LIVE_HELP = [
   "--seeds 1",
   ...Object.entries(NUMBERS).map(([option, name]) => `--${option} ${DEFAULTS[name] ?? "N"}`),
@@ -44,9 +44,9 @@ export const LIVE_HELP = [
   `--attack ${ATTACK_NAMES.join("|")}`,
 ].join("\n  ");
 
-/** `npm run sim -- live …`: simulates one broadcast for each seed and prints what its viewers experienced. Throws an error for people if
- * an option is wrong. */
-export function runLive(words: readonly string[]): void {
+/** `npm run sim -- live …`: returns a function that simulates one broadcast for each seed and prints what its viewers experienced. Throws
+ * if an option is wrong. */
+export function prepareLive(words: readonly string[]): () => void {
   const names = [...Object.keys(NUMBERS), ...Object.keys(FLAGS), "seeds", "attack"];
   const options = Object.fromEntries(names.map((name) => [name, { type: "string" }] as const));
   const { values } = parseArgs({ args: [...words], options });
@@ -60,13 +60,16 @@ export function runLive(words: readonly string[]): void {
     else if (option in FLAGS) scenario[FLAGS[option]!] = value === 1;
     else if (option in NUMBERS) scenario[NUMBERS[option]!] = value;
   }
-  const seeds = Number(values.seeds ?? 1);
+  return () => runLive(scenario as unknown as LiveScenario, Number(values.seeds ?? 1));
+}
+
+function runLive(scenario: LiveScenario, seeds: number): void {
   const rows: Record<string, Record<string, string | number>> = {};
   for (let i = 0; i < seeds; i++) {
-    const seed = (scenario.seed as number) + i;
+    const seed = scenario.seed + i;
     const began = performance.now();
-    const report = new LiveWorld({ ...(scenario as unknown as LiveScenario), seed }).run();
-    rows[`seed ${seed}`] = rowOf(report, scenario.peers as number, performance.now() - began);
+    const report = new LiveWorld({ ...scenario, seed }).run();
+    rows[`seed ${seed}`] = rowOf(report, scenario.peers, performance.now() - began);
   }
   // One column for each seed.
   const figures = Object.keys(Object.values(rows)[0] ?? {});
