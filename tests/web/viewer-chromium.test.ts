@@ -319,8 +319,10 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
         env: { SLUICE_TRACKER_SERVER: "open", SLUICE_VIEWER_SHARING: "on" },
       });
       const tracker = `${viewer.url.replace("http", "ws")}/announce`;
+      // Upload for less than the other engine and a page, so that the pages have to exchange chunks.
+      const upload = ["--upload-limit", `${1.5 * BYTES_PER_SECOND}`];
       const tracked = await startBroadcast("test-pattern", {
-        flags: ["--viewer-sharing", "on", "--tracker", tracker],
+        flags: ["--viewer-sharing", "on", "--tracker", tracker, ...upload],
       });
       try {
         await startSession(viewer, "getstream", { magnet: tracked.magnet });
@@ -336,6 +338,8 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
         for (const page of pages) await until(page, ({ figures }) => figures!.pages === 1);
         await Promise.any(pages.map((page) => until(page, ({ figures }) => figures!.fromPages > 60_000)));
         for (const page of pages) assert.equal((await factsOf(page)).isFallback, false);
+      } finally {
+        await closeAll();
         // The last test expects one engine.
         const urls = [tracked.url, viewer.url];
         requests.splice(
@@ -343,8 +347,6 @@ describe("viewers of a live stream in Chromium", { timeout: 900_000 }, () => {
           requests.length,
           ...requests.filter((url) => !urls.some((own) => url.startsWith(own))),
         );
-      } finally {
-        await closeAll();
         await Promise.all([tracked.stop(), viewer.stop()]);
       }
     }),
