@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import { LIVE_HELP, prepareLive } from "./live/live-table.ts";
-import { runScenario, SCENARIOS } from "./scenarios.ts";
+import { LIVE_HELP, numberOption, prepareLive } from "./live/live-table.ts";
+import { runScenario, SCENARIOS, scenarioNamed } from "./scenarios.ts";
 
 const HELP = `npm run sim -- [scenario …] [--seed N]: runs scenarios of torrents and prints what the players experienced.
   ${Object.keys(SCENARIOS).join(" ")}
@@ -29,10 +29,10 @@ function prepareTorrents(): () => void {
     allowPositionals: true,
     options: { seed: { type: "string", default: "1" } },
   });
-  const unknown = positionals.find((name) => !(name in SCENARIOS));
-  if (unknown !== undefined) throw new Error(`There is no scenario "${unknown}".`);
   const names = positionals.length > 0 ? positionals : Object.keys(SCENARIOS);
-  return () => runTorrents(names, Number(values.seed));
+  for (const name of names) scenarioNamed(name);
+  const seed = numberOption("seed", values.seed);
+  return () => runTorrents(names, seed);
 }
 
 function runTorrents(names: readonly string[], seed: number): void {

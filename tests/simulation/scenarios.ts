@@ -206,11 +206,16 @@ export const SCENARIOS: Readonly<Record<string, (seed: number) => World>> = {
   pex,
 };
 
-/** Runs a scenario and returns its report. */
-export function runScenario(name: string, seed: number): Report {
+/** Returns the scenario of this name, which makes a world from a seed. Throws if there is none. */
+export function scenarioNamed(name: string): (seed: number) => World {
   const scenario = SCENARIOS[name];
   if (!scenario) throw new Error(`no scenario ${name}; there are ${Object.keys(SCENARIOS).join(", ")}`);
-  return scenario(seed).report();
+  return scenario;
+}
+
+/** Runs a scenario and returns its report. */
+export function runScenario(name: string, seed: number): Report {
+  return scenarioNamed(name)(seed).report();
 }
 
 /** Two peers of one hostile kind (or none) next to six honest seeders. */

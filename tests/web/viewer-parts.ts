@@ -21,7 +21,7 @@ const ATTEMPT_MS = 200;
 
 /** Waits until the facts of a page fulfil a condition, which is tested here. Throws an error with the last facts if they do not. */
 export async function until(page: Page, isMet: (facts: Facts) => boolean): Promise<void> {
-  let facts: Facts = { isFallback: false };
+  let facts: Facts | undefined;
   for (let i = 0; i < ATTEMPTS; i++) {
     facts = await factsOf(page);
     if (facts?.figures !== undefined && isMet(facts)) return;

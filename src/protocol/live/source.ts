@@ -57,29 +57,29 @@ export class Source {
     const { now, peers, setup } = this.#state;
     if (!this.#state.isSource || now < this.#reviewAt) return;
     this.#reviewAt = now + SOURCE_REVIEW_MS;
-    const reporting = [...peers.values()].filter(
+    const settled = [...peers.values()].filter(({ openedAt }) => now - openedAt > STARVING_MS);
+    const reporting = settled.filter(
       ({ window, openedAt }) => window !== undefined && now - openedAt > WITNESS_AGE_MS,
     );
-    for (let stripe = 0; stripe < setup.layout.stripes; stripe++) this.#review(stripe, reporting);
+    for (let stripe = 0; stripe < setup.layout.stripes; stripe++) this.#review(stripe, settled, reporting);
     this.#children.trim();
   }
 
-  #review(stripe: number, reporting: readonly LivePeer[]): void {
+  #review(stripe: number, settled: readonly LivePeer[], reporting: readonly LivePeer[]): void {
     const { now, window } = this.#state;
-    const peers = [...this.#state.peers.values()].filter(({ openedAt }) => now - openedAt > STARVING_MS);
     const limit = this.#children.sourceLimitOf(stripe);
     const tolerated = this.#state.piecesIn(STARVING_MS) + this.#usualLag(stripe, reporting);
     const isBehind = (peer: LivePeer, head: number) => peer.headOf(stripe) < head - tolerated;
     const isOrphan = (peer: LivePeer) => peer.depthOf(stripe) === NO_DEPTH;
     const fed = reporting.filter((peer) => !isOrphan(peer) && !isBehind(peer, peer.headAtWindow));
     // One starving peer is enough for the next place: most of the others may be hostile and claim to be fed.
-    const isOneStarving = peers.some(
+    const isOneStarving = settled.some(
       (peer) =>
         isBehind(peer, peer.headAtWindow) || (isOrphan(peer) && now - peer.pathsAt[stripe]! > ORPHAN_MS),
     );
     // In a large swarm, some peers are always between two parents, and reports are up to half a second old.
-    const lacking = peers.filter((peer) => isOrphan(peer) || isBehind(peer, window.head));
-    const isAnyStarving = isOneStarving || lacking.length > LACKING_SHARE * peers.length;
+    const lacking = settled.filter((peer) => isOrphan(peer) || isBehind(peer, window.head));
+    const isAnyStarving = isOneStarving || lacking.length > LACKING_SHARE * settled.length;
     this.#starvesSince[stripe] = isAnyStarving ? (this.#starvesSince[stripe] ?? now) : undefined;
     this.#prove(stripe, fed);
     const most = isAnyStarving ? SOURCE_CHILDREN + RESERVED_CHILDREN : 0;

@@ -51,16 +51,25 @@ export function prepareLive(words: readonly string[]): () => void {
   const options = Object.fromEntries(names.map((name) => [name, { type: "string" }] as const));
   const { values } = parseArgs({ args: [...words], options });
   const scenario: Record<string, unknown> = { ...DEFAULTS };
-  for (const [option, text] of Object.entries(values)) {
-    const value = Number(text);
-    if (option === "attack") {
-      scenario.attack = ATTACK_NAMES.find((attack) => attack === text);
-      if (!scenario.attack) throw new Error(`--attack: expected one of ${ATTACK_NAMES.join(", ")}`);
-    } else if (Number.isNaN(value)) throw new Error(`--${option}: expected a number, not "${text}"`);
-    else if (option in FLAGS) scenario[FLAGS[option]!] = value === 1;
-    else if (option in NUMBERS) scenario[NUMBERS[option]!] = value;
+  const { seeds = "1", attack, ...others } = values;
+  if (attack !== undefined) {
+    scenario.attack = ATTACK_NAMES.find((name) => name === attack);
+    if (!scenario.attack) throw new Error(`--attack: expected one of ${ATTACK_NAMES.join(", ")}`);
   }
-  return () => runLive(scenario as unknown as LiveScenario, Number(values.seeds ?? 1));
+  for (const [option, text = ""] of Object.entries(others)) {
+    const value = numberOption(option, text);
+    if (option in FLAGS) scenario[FLAGS[option]!] = value === 1;
+    else scenario[NUMBERS[option]!] = value;
+  }
+  const count = numberOption("seeds", seeds);
+  return () => runLive(scenario as unknown as LiveScenario, count);
+}
+
+/** Returns the number that an option has. Throws if its text is none. */
+export function numberOption(option: string, text: string): number {
+  const value = Number(text);
+  if (Number.isNaN(value)) throw new Error(`--${option}: expected a number, not "${text}"`);
+  return value;
 }
 
 function runLive(scenario: LiveScenario, seeds: number): void {
