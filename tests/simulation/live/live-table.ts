@@ -7,7 +7,6 @@ const NUMBERS: Record<string, keyof LiveScenario> = {
   peers: "peers",
   seed: "seed",
   seconds: "seconds",
-  "settle-seconds": "settleSeconds",
   stripes: "stripes",
   "piece-ms": "pieceMs",
   "lag-ms": "lagMs",

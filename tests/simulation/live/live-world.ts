@@ -28,8 +28,6 @@ export interface LiveScenario {
   readonly seed: number;
   /** The measured time, after all viewers have joined and settled. */
   readonly seconds: number;
-  /** From the last viewer's start to the measured time, without a crowd. */
-  readonly settleSeconds?: number;
   readonly stripes: number;
   readonly pieceMs: number;
   readonly bytesPerSecond: number;
@@ -91,7 +89,7 @@ const CITY: readonly (readonly [number, number])[] = [
   [0.12, 4],
   [0.03, 10],
 ];
-const SETTLE_SECONDS = 12;
+const SETTLE_MS = 12_000;
 /** Upload that a black hole claims: enough to get children, no more than many others. */
 const BLACK_HOLE_UPLOAD = 1.75;
 const TRACKER_PEERS = 40;
@@ -172,7 +170,6 @@ export class LiveWorld {
   readonly #start = new Histogram();
   readonly #first = new Histogram();
   readonly #delay = new Histogram();
-  readonly #grownMs: number;
   readonly #measureFromMs: number;
   #made = 0;
   #expected = 0;
@@ -211,8 +208,7 @@ export class LiveWorld {
     const settled = Math.round(peers / crowd);
     // The audience doubles repeatedly, as real ones grow; otherwise all viewers would be part of a crowd.
     const growMs = Math.min(40_000, Math.max(5_000, settled * 20));
-    this.#grownMs = growMs;
-    this.#measureFromMs = growMs + 1_000 * (scenario.settleSeconds ?? SETTLE_SECONDS);
+    this.#measureFromMs = growMs + SETTLE_MS;
     for (let i = 0; i < settled; i++) {
       this.#at((growMs * Math.log(i + 1)) / Math.log(settled + 1), () => this.join(false));
     }
@@ -425,7 +421,7 @@ export class LiveWorld {
     const next = () => {
       const waitMs = -Math.log(1 - this.#random()) / perMs;
       this.#at(this.events.nowMs + waitMs, () => {
-        if (this.events.nowMs > this.#grownMs) {
+        if (this.events.nowMs > this.#measureFromMs - SETTLE_MS) {
           const all = [...this.viewers];
           const leaver = all[randomBelow(this.#random, all.length)];
           if (leaver) this.leave(leaver);
